@@ -1,0 +1,2 @@
+//! The binary `upright`.
+fn main() {}

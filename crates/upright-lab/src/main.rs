@@ -1,0 +1,2 @@
+//! The lab: training and experiments.
+fn main() {}

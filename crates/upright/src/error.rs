@@ -1,0 +1,262 @@
+//! One error type. Every variant carries the values a caller needs to explain
+//! what happened, why, and how to fix it; [`Error::help`] is the last part.
+
+use std::path::PathBuf;
+
+/// `Result` with upright's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong in the library.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Data and shape disagree.
+    #[error("{what}: expected {expected}, got {got}")]
+    Shape {
+        /// What was being built or passed.
+        what: String,
+        /// The shape or length that was needed.
+        expected: String,
+        /// The shape or length that was given.
+        got: String,
+    },
+    /// A name that is not in a table.
+    #[error("unknown {kind} `{name}`; there are: {known}")]
+    UnknownName {
+        /// The kind of component: `score`, `search`, `gate`, `axis`, ...
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+        /// The names that exist, comma separated.
+        known: String,
+    },
+    /// A setting that its component does not have.
+    #[error("{part} has no setting `{name}`; it has: {known}")]
+    UnknownSetting {
+        /// The component.
+        part: String,
+        /// The setting asked for.
+        name: String,
+        /// The settings that exist, comma separated.
+        known: String,
+    },
+    /// A setting outside its range or of the wrong type.
+    #[error("{part}: `{name}` = {value} is not valid; it takes {range}")]
+    BadSetting {
+        /// The component.
+        part: String,
+        /// The setting.
+        name: String,
+        /// The value given.
+        value: String,
+        /// What is allowed.
+        range: String,
+    },
+    /// The ONNX file cannot be read as a model.
+    #[error("{path}: not a usable ONNX model: {why}")]
+    Model {
+        /// The file, or a name for bytes in memory.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The engine lacks operators the model uses; all are listed.
+    #[error(
+        "{path}: node `{node}` uses operator {first}, which the {engine} engine does not have; all unsupported operators: {all}"
+    )]
+    Operators {
+        /// The model file.
+        path: String,
+        /// The engine that refused.
+        engine: &'static str,
+        /// The first node concerned.
+        node: String,
+        /// Its operator.
+        first: String,
+        /// Every unsupported operator, comma separated.
+        all: String,
+    },
+    /// The engine failed while running the model.
+    #[error("the {engine} engine failed: {why}")]
+    Engine {
+        /// The engine.
+        engine: &'static str,
+        /// Its message.
+        why: String,
+    },
+    /// A tensor to tap that the graph does not have, or no tap could be found.
+    #[error("no tap `{name}` in the model; candidates: {candidates}")]
+    NoTap {
+        /// The tap asked for.
+        name: String,
+        /// Tensors that could be tapped, comma separated.
+        candidates: String,
+    },
+    /// A score was asked for that needs something the fit did not have.
+    #[error("score `{score}` needs {lacks}")]
+    ScoreNeeds {
+        /// The score.
+        score: String,
+        /// What is missing.
+        lacks: String,
+        /// How to provide it.
+        help: String,
+    },
+    /// Too few samples to fit a component.
+    #[error("{part}: {why}")]
+    TooFew {
+        /// The component being fitted.
+        part: String,
+        /// How many there are and how many are needed.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
+    /// Energies that are not numbers.
+    #[error("score `{score}` is NaN for {count} of {total} inputs; cause: {cause}")]
+    NanScore {
+        /// The score.
+        score: String,
+        /// How many inputs.
+        count: usize,
+        /// Of how many.
+        total: usize,
+        /// The likely cause.
+        cause: String,
+    },
+    /// Preprocessing that cannot be understood or applied.
+    #[error("preprocessing: {why}")]
+    Preprocess {
+        /// What is wrong.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
+    /// The artifact does not belong to this model.
+    #[error("the artifact was fitted on model {fitted}.., this file is {given}..")]
+    ArtifactModel {
+        /// Start of the fingerprint stored in the artifact.
+        fitted: String,
+        /// Start of the fingerprint of the model given.
+        given: String,
+    },
+    /// The artifact's format is newer than this library.
+    #[error("artifact format {found}, this upright reads {reads}")]
+    ArtifactVersion {
+        /// The format version in the file.
+        found: u64,
+        /// The versions that can be read.
+        reads: String,
+    },
+    /// The artifact is damaged or not an artifact at all.
+    #[error("{path}: not a usable artifact: {why}")]
+    Artifact {
+        /// The file.
+        path: String,
+        /// The invariant that does not hold.
+        why: String,
+    },
+    /// Something is larger than its cap.
+    #[error("{what} is {size} bytes, the limit is {limit}")]
+    TooLarge {
+        /// What was to be read.
+        what: String,
+        /// Its size.
+        size: u64,
+        /// The cap.
+        limit: u64,
+    },
+    /// A data source could not deliver.
+    #[error("{what}: {why}")]
+    Data {
+        /// The file or source.
+        what: String,
+        /// The reason.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
+    /// Input or output failed.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// A shape error.
+    pub fn shape(
+        what: impl Into<String>,
+        expected: impl std::fmt::Debug,
+        got: impl std::fmt::Debug,
+    ) -> Self {
+        Error::Shape {
+            what: what.into(),
+            expected: format!("{expected:?}"),
+            got: format!("{got:?}"),
+        }
+    }
+
+    /// An input/output error on a path.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Error::Io { path: path.into(), source }
+    }
+
+    /// A stable code, `area::problem`, for scripts and documentation.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Shape { .. } => "input::shape",
+            Error::UnknownName { .. } => "config::name",
+            Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
+            Error::Model { .. } => "onnx::model",
+            Error::Operators { .. } => "onnx::op",
+            Error::Engine { .. } => "onnx::run",
+            Error::NoTap { .. } => "onnx::tap",
+            Error::ScoreNeeds { .. } => "onnx::no_features",
+            Error::TooFew { .. } => "bank::small",
+            Error::NanScore { .. } => "score::nan",
+            Error::Preprocess { .. } => "preprocess::invalid",
+            Error::ArtifactModel { .. } => "artifact::model",
+            Error::ArtifactVersion { .. } => "artifact::version",
+            Error::Artifact { .. } => "artifact::damaged",
+            Error::TooLarge { .. } => "input::too_large",
+            Error::Data { .. } => "data::unreadable",
+            Error::Io { .. } => "io",
+        }
+    }
+
+    /// How to fix it, in one line; empty when the message says it all.
+    pub fn help(&self) -> String {
+        match self {
+            Error::UnknownName { kind, .. } => {
+                format!("`upright list` shows every {kind} with one sentence")
+            }
+            Error::Operators { .. } => {
+                "export with opset 17, or simplify the model so that these operators disappear"
+                    .into()
+            }
+            Error::NoTap { .. } => "`upright inspect MODEL` lists every tensor that can be \
+                 tapped; choose one with `--tap NAME`, or a score that needs only logits \
+                 (`--score energy`)"
+                .into(),
+            Error::NanScore { .. } => {
+                "choose another tap or score (`--score energy` needs no features)".into()
+            }
+            Error::ArtifactModel { .. } => {
+                "run `upright fit` again with this model, or give the model the artifact was \
+                 fitted on"
+                    .into()
+            }
+            Error::ArtifactVersion { .. } => "upgrade upright, or fit again".into(),
+            Error::Artifact { .. } => "fit again; artifacts are not repaired".into(),
+            Error::ScoreNeeds { help, .. }
+            | Error::TooFew { help, .. }
+            | Error::Preprocess { help, .. }
+            | Error::Data { help, .. } => help.clone(),
+            _ => String::new(),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! upright makes a pretrained classifier robust to rotation, scale and shear
+//! at test time, without retraining it: an input that looks unfamiliar is
+//! searched for the view that looks most familiar, and that view is
+//! classified; familiar inputs pass through untouched.
+#![forbid(unsafe_code)]
+
+pub mod artifact;
+pub mod axes;
+pub mod canonicalizer;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod gate;
+pub mod linalg;
+pub mod map;
+pub mod model;
+pub mod onnx;
+pub mod outputs;
+pub mod preprocess;
+pub mod reduce;
+pub mod registry;
+pub mod samples;
+pub mod score;
+pub mod search;
+pub mod space;
+pub mod state;
+pub mod tensor;
+pub mod warp;
+
+pub use error::{Error, Result};

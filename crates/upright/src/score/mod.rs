@@ -1,0 +1,111 @@
+//! Scores: how unfamiliar an input looks to the model. A fitted [`Score`]
+//! turns [`Outputs`] into one energy an input. **Lower = more familiar**,
+//! for every score.
+//!
+//! One file a score; [`TABLE`] lists them. Adding one touches its file and
+//! its row.
+
+use crate::config::Part;
+use crate::error::{Error, Result};
+use crate::outputs::{Cotangents, Head, Outputs};
+use crate::registry::{Kind, find};
+use crate::state::State;
+
+mod energy;
+
+/// A fitted score.
+pub trait Score: Send + Sync + std::fmt::Debug {
+    /// One energy an input; lower = more familiar. An input's energy does not
+    /// depend on the other rows. Undefined energies are NaN, never a panic.
+    fn energy(&self, outputs: &Outputs) -> Vec<f32>;
+
+    /// Derivative of each row's energy with respect to that row of the outputs.
+    /// At kinks (ties, class changes) it is the derivative on one side.
+    fn pullback(&self, outputs: &Outputs) -> Cotangents;
+
+    /// What to store so that `load` gives the same score, bit for bit.
+    fn state(&self) -> State;
+}
+
+/// The samples a score is fitted on: familiar inputs seen by the model.
+#[derive(Debug, Clone, Copy)]
+pub struct Bank<'a> {
+    /// Logits and features, one row a sample.
+    pub outputs: &'a Outputs,
+    /// The true class of each sample.
+    pub labels: &'a [u32],
+    /// The last linear layer, if the model's graph shows one. It belongs to the first tap.
+    pub head: Option<&'a Head>,
+    /// Outputs of transformed samples, for the few options that learn from them.
+    pub transformed: Option<&'a Outputs>,
+    /// Seed of everything random in a fit.
+    pub seed: u64,
+}
+
+/// What a score needs beside logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// Tapped features.
+    pub features: bool,
+    /// Weights and bias of the last linear layer.
+    pub head: bool,
+    /// True labels of the bank.
+    pub labels: bool,
+}
+
+/// How to make a score.
+#[derive(Debug)]
+pub struct Make {
+    /// What it needs beside logits.
+    pub needs: Needs,
+    /// Fits it on a bank that has what it needs.
+    pub fit: fn(&crate::config::Settings, &Bank) -> Result<Box<dyn Score>>,
+    /// Restores it from what [`Score::state`] stored.
+    pub load: fn(&crate::config::Settings, &State) -> Result<Box<dyn Score>>,
+}
+
+/// Every score.
+pub const TABLE: &[Kind<Make>] = &[energy::KIND];
+
+/// The row of a score.
+pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+    find("score", TABLE, name)
+}
+
+/// Fits the named score, after checking that the bank has what it needs.
+pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
+    let row = row(&part.name)?;
+    let settings = part.resolve(row.params)?;
+    let needs = row.make.needs;
+    let lack = |lacks: &str, help: &str| {
+        Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), help: help.into() })
+    };
+    if bank.outputs.is_empty() {
+        return lack("at least one sample", "give a bank that is not empty");
+    }
+    if needs.features && bank.outputs.features.is_empty() {
+        return lack("features", "tap the model with `--tap auto`, or use `--score energy`");
+    }
+    if needs.head && bank.head.is_none() {
+        return lack(
+            "the weights of the last linear layer",
+            "use a model that ends in Gemm or MatMul, or another score",
+        );
+    }
+    if needs.labels && bank.labels.len() != bank.outputs.len() {
+        return lack("one label a sample", "give labelled data");
+    }
+    if needs.labels && bank.labels.iter().any(|&l| l as usize >= bank.outputs.logits.cols()) {
+        return lack(
+            "labels below the number of classes",
+            "check that the labels number the model's outputs from 0",
+        );
+    }
+    (row.make.fit)(&settings, bank)
+}
+
+/// Restores the named score.
+pub fn load(part: &Part, state: &State) -> Result<Box<dyn Score>> {
+    let row = row(&part.name)?;
+    (row.make.load)(&part.resolve(row.params)?, state)
+}

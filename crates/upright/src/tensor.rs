@@ -1,0 +1,269 @@
+//! [`Batch`]: signals to classify; [`Matrix`]: logits and features. Both own
+//! contiguous row-major `f32` data whose length always equals its shape.
+
+use crate::error::{Error, Result};
+
+/// The kind and size of one item of a [`Batch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Signal {
+    /// An image: channel-major, then rows, then columns; values in 0..1 before normalisation.
+    Image {
+        /// Channels: 1 grey, 3 colour.
+        channels: usize,
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+    },
+    /// A stroke sequence: rows of (x, y, pen).
+    Strokes {
+        /// Points per sequence, padding included.
+        length: usize,
+    },
+    /// A point cloud: rows of (x, y, z).
+    Cloud {
+        /// Points.
+        points: usize,
+    },
+}
+
+impl Signal {
+    /// An image of the given size.
+    pub fn image(channels: usize, height: usize, width: usize) -> Self {
+        Signal::Image { channels, height, width }
+    }
+
+    /// Numbers in one item.
+    pub fn size(&self) -> usize {
+        match *self {
+            Signal::Image { channels, height, width } => channels * height * width,
+            Signal::Strokes { length } => length * 3,
+            Signal::Cloud { points } => points * 3,
+        }
+    }
+
+    /// The shape of one item, outermost dimension first.
+    pub fn shape(&self) -> Vec<usize> {
+        match *self {
+            Signal::Image { channels, height, width } => vec![channels, height, width],
+            Signal::Strokes { length } => vec![length, 3],
+            Signal::Cloud { points } => vec![points, 3],
+        }
+    }
+}
+
+/// Signals of one kind and size, stored one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    signal: Signal,
+    data: Vec<f32>,
+}
+
+impl Batch {
+    /// Wraps data whose length must be a multiple of the signal's size.
+    pub fn new(signal: Signal, data: Vec<f32>) -> Result<Self> {
+        let size = signal.size();
+        if size == 0 || !data.len().is_multiple_of(size) {
+            return Err(Error::shape(
+                format!("batch of {:?}", signal.shape()),
+                format!("a multiple of {size} numbers"),
+                data.len(),
+            ));
+        }
+        Ok(Batch { signal, data })
+    }
+
+    /// A batch without items, with room for some.
+    pub fn with_capacity(signal: Signal, items: usize) -> Self {
+        Batch { signal, data: Vec::with_capacity(items * signal.size()) }
+    }
+
+    /// A batch of `items` items that are zero everywhere.
+    pub fn zeros(signal: Signal, items: usize) -> Self {
+        Batch { signal, data: vec![0.0; items * signal.size()] }
+    }
+
+    /// What one item is.
+    pub fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        if self.data.is_empty() { 0 } else { self.data.len() / self.signal.size() }
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// All numbers, item after item.
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// All numbers, to be changed in place.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// The numbers of item `i`. Panics if there is no such item.
+    pub fn item(&self, i: usize) -> &[f32] {
+        let n = self.signal.size();
+        &self.data[i * n..(i + 1) * n]
+    }
+
+    /// Appends an item.
+    pub fn push(&mut self, item: &[f32]) -> Result<()> {
+        if item.len() != self.signal.size() {
+            return Err(Error::shape("batch item", self.signal.shape(), item.len()));
+        }
+        self.data.extend_from_slice(item);
+        Ok(())
+    }
+
+    /// Appends all items of another batch of the same signal.
+    pub fn append(&mut self, other: &Batch) -> Result<()> {
+        if other.signal != self.signal {
+            return Err(Error::shape("batch to append", self.signal.shape(), other.signal.shape()));
+        }
+        self.data.extend_from_slice(&other.data);
+        Ok(())
+    }
+
+    /// The items at the given indices, in that order. Panics on an index out of range.
+    #[must_use]
+    pub fn select(&self, items: &[usize]) -> Batch {
+        let mut out = Batch::with_capacity(self.signal, items.len());
+        for &i in items {
+            out.data.extend_from_slice(self.item(i));
+        }
+        out
+    }
+}
+
+/// A matrix of `rows` vectors of length `cols`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<f32>,
+}
+
+impl Matrix {
+    /// Wraps row-major data of exactly `rows * cols` numbers.
+    pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Result<Self> {
+        if rows.checked_mul(cols) != Some(data.len()) {
+            return Err(Error::shape("matrix", (rows, cols), data.len()));
+        }
+        Ok(Matrix { rows, cols, data })
+    }
+
+    /// A matrix of zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All numbers, row after row.
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// All numbers, to be changed in place.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// Row `i`. Panics if there is no such row.
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// Row `i`, to be changed in place. Panics if there is no such row.
+    pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
+        &mut self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        (0..self.rows).map(|i| self.row(i))
+    }
+
+    /// The rows at the given indices, in that order. Panics on an index out of range.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Matrix {
+        let mut data = Vec::with_capacity(rows.len() * self.cols);
+        for &i in rows {
+            data.extend_from_slice(self.row(i));
+        }
+        Matrix { rows: rows.len(), cols: self.cols, data }
+    }
+
+    /// Appends the rows of another matrix of equal width.
+    pub fn append(&mut self, other: &Matrix) -> Result<()> {
+        if other.cols != self.cols {
+            return Err(Error::shape("rows to append", self.cols, other.cols));
+        }
+        self.data.extend_from_slice(&other.data);
+        self.rows += other.rows;
+        Ok(())
+    }
+
+    /// The numbers, given away.
+    pub fn into_data(self) -> Vec<f32> {
+        self.data
+    }
+}
+
+/// Index of the largest entry; the first of equals; 0 for an empty row. NaN never wins.
+pub fn argmax(row: &[f32]) -> usize {
+    let mut best = 0;
+    for (i, v) in row.iter().enumerate() {
+        if *v > row[best] || row[best].is_nan() && !v.is_nan() {
+            best = i;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_refuses_data_that_is_not_whole_items() {
+        assert!(Batch::new(Signal::image(1, 2, 2), vec![0.0; 7]).is_err());
+        assert_eq!(Batch::new(Signal::image(1, 2, 2), vec![0.0; 8]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_matrix_refuses_data_of_another_length() {
+        assert!(Matrix::new(2, 3, vec![0.0; 5]).is_err());
+        assert!(Matrix::new(usize::MAX, 3, vec![]).is_err());
+    }
+
+    #[test]
+    fn select_keeps_the_asked_order() {
+        let m = Matrix::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(m.select(&[2, 0, 2]).data(), &[3.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn argmax_takes_the_first_of_equals_and_ignores_nan() {
+        assert_eq!(argmax(&[1.0, 3.0, 3.0]), 1);
+        assert_eq!(argmax(&[f32::NAN, 1.0, 0.0]), 1);
+        assert_eq!(argmax(&[]), 0);
+    }
+}
