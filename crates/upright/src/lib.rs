@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod axes;
 pub mod canonicalizer;
 pub mod config;
+pub mod dataset;
 pub mod engine;
 pub mod error;
 pub mod gate;
