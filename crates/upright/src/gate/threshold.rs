@@ -24,8 +24,8 @@ pub(super) const PARAMS: &[Param] = &[TAU, QUANTILE];
 /// The threshold itself.
 pub(super) const TAU: Param = Param::auto(
     "tau",
-    f64::NEG_INFINITY,
-    f64::INFINITY,
+    -1e30,
+    1e30,
     "energy above which inputs are searched; auto takes it from `quantile`",
 );
 

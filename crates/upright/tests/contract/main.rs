@@ -1,0 +1,7 @@
+//! The contracts: what every axis, search, gate and score must do, looped
+//! over the tables, so that a new row is tested by existing.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod axes;
+mod gates;
+mod searches;
