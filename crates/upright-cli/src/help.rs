@@ -17,7 +17,14 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Parts", &["score", "warp"]),
 ];
 
-const FOOT: &str = "Every command: -h short, --help long with examples";
+const FOOT: &str = "-h is short, --help long with examples, before and after a command";
+
+const EXAMPLES: &str = "Examples:
+  upright list scores
+  upright score --score energy --train bank.npz --test new.npz --json
+
+Exit codes: 0 done, 2 usage, 3 data, 4 model, 5 artifact of another model, 6 done in part.
+Data go to standard output, everything else to standard error.";
 
 /// Whether a command has a group.
 #[cfg(test)]
@@ -40,5 +47,5 @@ pub fn dress(command: Command) -> Command {
     let template = format!(
         "{{name}} - {{about}}\n\n{commands}\n{{usage-heading}} {{usage}}\n\n{{options}}\n\n{FOOT}{{after-help}}"
     );
-    command.help_template(template)
+    command.help_template(template).after_long_help(EXAMPLES)
 }

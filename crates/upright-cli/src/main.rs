@@ -32,6 +32,7 @@ struct Cli {
 
 /// Flags of every command.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Every command")]
 pub struct Common {
     /// Seed of everything random
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]

@@ -276,6 +276,34 @@ mod tests {
     }
 
     #[test]
+    fn no_damaged_archive_makes_it_panic() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        archive(
+            &path,
+            &[
+                ("x", npy("|u1", false, "(2, 1, 1)", &[0, 9])),
+                ("y", npy("|u1", false, "(2,)", &[0, 1])),
+            ],
+        );
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            for value in [0, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] = value;
+                std::fs::write(&path, &damaged).unwrap();
+                if let Ok(opened) = open(&path, false) {
+                    for row in 0..opened.pictures.len() {
+                        let _ = opened.pictures.picture(row);
+                    }
+                }
+            }
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert!(open(&path, false).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
     fn floats_beyond_one_are_warned_about() {
         let opened =
             opened(&[("x", npy("<f4", false, "(1, 1, 1)", &255f32.to_le_bytes()))]).unwrap();

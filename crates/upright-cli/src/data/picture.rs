@@ -266,6 +266,26 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn no_damaged_file_makes_it_panic_or_grow() {
+        let folder = folder();
+        let image = RgbImage::from_fn(9, 7, |x, y| Rgb([(x * 28) as u8, (y * 36) as u8, 7]));
+        for ending in ["png", "jpg", "bmp", "tif", "webp", "gif", "ppm"] {
+            let path = folder.path().join(format!("a.{ending}"));
+            image.save(&path).unwrap();
+            assert_eq!(decode(&path, false).unwrap().picture.data.len(), 9 * 7 * 3, "{ending}");
+            let whole = std::fs::read(&path).unwrap();
+            for at in (0..whole.len()).filter(|at| *at < 48 || at % 8 == 0) {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 0xff;
+                std::fs::write(&path, &damaged).unwrap();
+                if let Err(e) = decode(&path, false) {
+                    assert!(!e.contains("gave up"), "{ending}, byte {at}: {e}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_header_that_announces_too_much_is_refused_before_decoding() {
         let folder = folder();
         let path: PathBuf = folder.path().join("a.png");
