@@ -176,6 +176,18 @@ pub enum Error {
         /// How to fix it.
         help: String,
     },
+    /// More rows of a data source are unreadable than are tolerated.
+    #[error("{count} of {total} images unreadable, first: `{first}` ({reason})")]
+    Corrupt {
+        /// Unreadable rows found so far.
+        count: usize,
+        /// Rows in all.
+        total: usize,
+        /// The first of them.
+        first: String,
+        /// What is wrong with the first.
+        reason: String,
+    },
     /// Input or output failed.
     #[error("{path}: {source}")]
     Io {
@@ -224,6 +236,7 @@ impl Error {
             Error::Artifact { .. } => "artifact::damaged",
             Error::TooLarge { .. } => "input::too_large",
             Error::Data { .. } => "data::unreadable",
+            Error::Corrupt { .. } => "data::corrupt",
             Error::Io { .. } => "io",
         }
     }
@@ -252,6 +265,9 @@ impl Error {
             }
             Error::ArtifactVersion { .. } => "upgrade upright, or fit again".into(),
             Error::Artifact { .. } => "fit again; artifacts are not repaired".into(),
+            Error::Corrupt { .. } => {
+                "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
+            }
             Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
             | Error::Preprocess { help, .. }
