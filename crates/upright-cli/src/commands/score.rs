@@ -10,7 +10,7 @@ use upright::tensor::Matrix;
 
 use crate::Common;
 use crate::data::{Array, Npz, write_floats};
-use crate::report::{Failure, Note, Result};
+use crate::report::{Failure, Result};
 use crate::rows::Sink;
 
 /// Shown at the end of the long help.
@@ -90,14 +90,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut out = Sink::open(args.out.as_deref())?;
     out.write(&encoded(format, &part, &energies))?;
     out.finish()?;
-    if !common.quiet && args.out.is_some() {
-        let done = Note {
-            code: "score::done",
-            warning: false,
-            message: format!("{} energies by `{}`", energies.len(), part.name),
-            help: String::new(),
-        };
-        done.print(common.json);
+    if let Some(path) = args.out.as_ref().filter(|_| !common.quiet && !common.json) {
+        eprintln!("{} energies by `{}` in {}", energies.len(), part.name, path.display());
     }
     match energies.iter().filter(|e| e.is_nan()).count() {
         0 => Ok(()),

@@ -13,7 +13,7 @@ pub enum Kind {
     Unsigned(usize),
     /// Signed whole numbers of 1, 2, 4 or 8 bytes.
     Signed(usize),
-    /// Floating-point numbers of 4 or 8 bytes.
+    /// Floating-point numbers of 2, 4 or 8 bytes.
     Float(usize),
 }
 
@@ -130,10 +130,24 @@ impl Array {
                 let unused = 64 - 8 * n as u32;
                 ((raw << unused) as i64 >> unused) as f64
             }
+            Kind::Float(2) => half(raw),
             Kind::Float(4) => f64::from(f32::from_bits(raw as u32)),
             Kind::Float(_) => f64::from_bits(raw),
         }
     }
+}
+
+/// The number that a half-precision pattern stands for (IEEE 754 binary16).
+fn half(bits: u64) -> f64 {
+    const SUBNORMAL_STEP: f64 = 1.0 / (1u64 << 24) as f64;
+    let (exponent, fraction) = (bits >> 10 & 0x1f, bits & 0x3ff);
+    let size = match exponent {
+        0 => fraction as f64 * SUBNORMAL_STEP,
+        31 if fraction == 0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => f64::from_bits((exponent + 1023 - 15) << 52 | fraction << 42),
+    };
+    if bits >> 15 & 1 == 1 { -size } else { size }
 }
 
 /// Reads the header, and says how many bytes it took.
@@ -186,6 +200,7 @@ fn parse(text: &str) -> Result<Header, String> {
         "i2" => Kind::Signed(2),
         "i4" => Kind::Signed(4),
         "i8" => Kind::Signed(8),
+        "f2" => Kind::Float(2),
         "f4" => Kind::Float(4),
         "f8" => Kind::Float(8),
         _ => {
@@ -278,6 +293,10 @@ pub(super) mod tests {
             (">i4", (-7i32).to_be_bytes().to_vec(), -7.0),
             ("<i8", (-70_000i64).to_le_bytes().to_vec(), -70_000.0),
             ("<u2", 65_535u16.to_le_bytes().to_vec(), 65_535.0),
+            ("<f2", vec![0x00, 0xc1], -2.5),
+            (">f2", vec![0x00, 0x01], 1.0 / 16_777_216.0),
+            ("<f2", vec![0xff, 0x7b], 65_504.0),
+            ("<f2", vec![0x00, 0x7c], f32::INFINITY),
             ("<f4", 0.5f32.to_le_bytes().to_vec(), 0.5),
             (">f8", (-0.25f64).to_be_bytes().to_vec(), -0.25),
         ] {

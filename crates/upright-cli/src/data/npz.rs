@@ -48,7 +48,11 @@ impl Npz {
             return Ok(None);
         }
         let bad = |why: String| {
-            Failure::data(&self.path, format!("array `{name}`: {why}"), "write the file again")
+            Failure::data(
+                &self.path,
+                format!("array `{name}`: {why}"),
+                "write it again with `numpy.savez`",
+            )
         };
         let member = self
             .archive
