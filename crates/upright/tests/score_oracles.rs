@@ -3,6 +3,8 @@
 //! `fixtures/make_scores.py` made the fixtures and says with which versions;
 //! each case names its oracle and the conversion from it.
 
+#![expect(clippy::unwrap_used, reason = "a broken fixture has to fail the test")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
