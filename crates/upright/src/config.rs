@@ -259,13 +259,11 @@ pub struct Settings {
 impl Settings {
     /// A real parameter.
     pub fn real(&self, name: &str) -> f64 {
-        match self.values.get(name) {
-            Some(Value::Number(v)) => *v,
-            _ => {
-                debug_assert!(false, "no number `{name}` in the table");
-                0.0
-            }
+        if let Some(Value::Number(v)) = self.values.get(name) {
+            return *v;
         }
+        debug_assert!(false, "no number `{name}` in the table");
+        0.0
     }
 
     /// A parameter that may be `auto`, which is `None`.
@@ -289,13 +287,11 @@ impl Settings {
 
     /// A word.
     pub fn word(&self, name: &str) -> &str {
-        match self.values.get(name) {
-            Some(Value::Word(v)) => v,
-            _ => {
-                debug_assert!(false, "no word `{name}` in the table");
-                ""
-            }
+        if let Some(Value::Word(v)) = self.values.get(name) {
+            return v;
         }
+        debug_assert!(false, "no word `{name}` in the table");
+        ""
     }
 }
 
