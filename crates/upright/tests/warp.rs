@@ -196,9 +196,27 @@ fn differences(batch: &Batch, map: Map, resample: &Resample, weights: &Batch, h:
         .collect()
 }
 
+/// Whether number `k` of a view is read within 0.01 pixels of a row or column of the input.
+fn on_a_kink(signal: Signal, map: Map, k: usize) -> bool {
+    let (Signal::Image { height, width, .. }, Map::Plane([a, b, tx, c, d, ty])) = (signal, map)
+    else {
+        return false;
+    };
+    let (half_w, half_h) = ((width - 1) as f32 / 2.0, (height - 1) as f32 / 2.0);
+    let (u, v) = ((k % width) as f32 - half_w, (k / width % height) as f32 - half_h);
+    let unit = width.max(height) as f32 / 2.0;
+    let near = |at: f32| (at - at.round()).abs() < 0.01;
+    near(a * u + b * v + tx * unit + half_w) || near(c * u + d * v + ty * unit + half_h)
+}
+
 fn assert_slopes(batch: &Batch, map: Map, resample: &Resample, h: f32, tolerance: f64) {
     let n = batch.signal().size();
-    let weights = noise(n, 5).iter().map(|v| v - 0.3).collect();
+    let mut weights: Vec<f32> = noise(n, 5).iter().map(|v| v - 0.3).collect();
+    if resample.kernel == Kernel::Bilinear {
+        for (k, weight) in weights.iter_mut().enumerate() {
+            *weight *= f32::from(u8::from(!on_a_kink(batch.signal(), map, k)));
+        }
+    }
     let weights = Batch::new(batch.signal(), weights).unwrap();
     let got = pullback(batch, &[View { item: 0, map }], resample, &weights).unwrap();
     let want = differences(batch, map, resample, &weights, h);
@@ -218,7 +236,7 @@ fn pullback_agrees_with_finite_differences() {
         for padding in [Padding::Zeros, Padding::Border, fill] {
             for map in maps.map(Map::Plane) {
                 let cubic = with(Kernel::Bicubic, padding.clone());
-                assert_slopes(&batch, map, &cubic, 2e-3, 1e-3);
+                assert_slopes(&batch, map, &cubic, 5e-4, 1e-3);
                 let linear = with(Kernel::Bilinear, padding.clone());
                 assert_slopes(&batch, map, &linear, 1e-4, 2e-3);
             }
@@ -405,7 +423,7 @@ proptest! {
 #[ignore = "a measurement"]
 fn time_per_view() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    for (channels, side, count) in [(1, 40, 1000), (3, 224, 40)] {
+    for (channels, side, count) in [(1, 40, 20), (3, 224, 1)] {
         let batch = image(channels, side, side, noise(channels * side * side * 4, 12));
         let views: Vec<View> =
             (0..count).map(|k| View { item: k % 4, map: Map::Plane(GENERIC) }).collect();
@@ -418,7 +436,7 @@ fn time_per_view() {
                     pool.install(run);
                     start.elapsed().as_secs_f64() * 1e6 / count as f64
                 };
-                (0..7).map(|_| once()).fold(f64::INFINITY, f64::min)
+                (0..300).map(|_| once()).fold(f64::INFINITY, f64::min)
             };
             let forward = time(&|| drop(warp(&batch, &views, &resample).unwrap()));
             let back = time(&|| drop(pullback(&batch, &views, &resample, &cotangent).unwrap()));

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 
 const MARGIN: usize = 4;
 
+/// Pixels of a row whose weights are computed together and shared by the channels.
+const BLOCK: usize = 32;
+
 /// Keys' parameter, as in torch.
 const A: f32 = -0.75;
 
@@ -103,16 +106,18 @@ impl<'a> Plan<'a> {
     ) {
         let grid = Grid::new(self.height, self.width, map);
         let (stride, size) = (self.stride(), self.height * self.width);
+        let mut spots = [Spot { start: 0, tx: 0.0, ty: 0.0, wx: [0.0; N], wy: [0.0; N] }; BLOCK];
         for i in 0..self.height {
             let row = grid.row(i);
-            for j in 0..self.width {
-                let (x, y) = row.at(j);
-                let ((x, tx), (y, ty)) = (K::split(x), K::split(y));
-                let (wx, wy) = (K::weights(tx), K::weights(ty));
-                let start = y * stride + x;
+            for first in (0..self.width).step_by(BLOCK) {
+                let spots = &mut spots[..BLOCK.min(self.width - first)];
+                row.locate::<K, N>(first, stride, spots);
                 let planes = padded.chunks_exact(self.plane());
                 for (plane, out) in planes.zip(out.chunks_exact_mut(size)) {
-                    out[i * self.width + j] = dot(&columns(plane, start, stride, &wy), &wx);
+                    let out = &mut out[i * self.width + first..][..spots.len()];
+                    for (out, spot) in out.iter_mut().zip(spots.iter()) {
+                        *out = dot(&columns(plane, spot.start, stride, &spot.wy), &spot.wx);
+                    }
                 }
             }
         }
@@ -139,29 +144,36 @@ impl<'a> Plan<'a> {
     ) -> [f32; 6] {
         let grid = Grid::new(self.height, self.width, map);
         let (stride, size) = (self.stride(), self.height * self.width);
+        let mut spots = [Spot { start: 0, tx: 0.0, ty: 0.0, wx: [0.0; N], wy: [0.0; N] }; BLOCK];
         let mut sum = [0.0_f64; 6];
+        let clamp = self.resample.clamp;
         for i in 0..self.height {
             let row = grid.row(i);
-            for j in 0..self.width {
-                let (x, y) = row.at(j);
-                let ((x, tx), (y, ty)) = (K::split(x), K::split(y));
-                let (wx, wy) = (K::weights(tx), K::weights(ty));
-                let (sx, sy) = (K::slopes(tx), K::slopes(ty));
-                let start = y * stride + x;
-                let (mut gx, mut gy) = (0.0, 0.0);
+            for first in (0..self.width).step_by(BLOCK) {
+                let spots = &mut spots[..BLOCK.min(self.width - first)];
+                row.locate::<K, N>(first, stride, spots);
+                let mut slopes = [(0.0_f64, 0.0_f64); BLOCK];
                 let planes = padded.chunks_exact(self.plane());
                 for (plane, cotangent) in planes.zip(cotangent.chunks_exact(size)) {
-                    let across = columns(plane, start, stride, &wy);
-                    if self.resample.clamp && !(0.0..=1.0).contains(&dot(&across, &wx)) {
-                        continue;
+                    let weights = &cotangent[i * self.width + first..][..spots.len()];
+                    for ((slope, spot), weight) in slopes.iter_mut().zip(spots.iter()).zip(weights)
+                    {
+                        let across = columns(plane, spot.start, stride, &spot.wy);
+                        if clamp && !(0.0..=1.0).contains(&dot(&across, &spot.wx)) {
+                            continue;
+                        }
+                        let down = columns(plane, spot.start, stride, &K::slopes(spot.ty));
+                        slope.0 += f64::from(weight * dot(&across, &K::slopes(spot.tx)));
+                        slope.1 += f64::from(weight * dot(&down, &spot.wx));
                     }
-                    let weight = f64::from(cotangent[i * self.width + j]);
-                    gx += weight * f64::from(dot(&across, &sx));
-                    gy += weight * f64::from(dot(&columns(plane, start, stride, &sy), &wx));
                 }
-                let (u, v) = (j as f64 - grid.centre_x, i as f64 - grid.centre_y);
-                for (sum, term) in sum.iter_mut().zip([gx * u, gx * v, gx, gy * u, gy * v, gy]) {
-                    *sum += term;
+                let v = i as f64 - grid.centre_y;
+                for (j, (gx, gy)) in (first..self.width).zip(slopes) {
+                    let u = j as f64 - grid.centre_x;
+                    let terms = [gx * u, gx * v, gx, gy * u, gy * v, gy];
+                    for (sum, term) in sum.iter_mut().zip(terms) {
+                        *sum += term;
+                    }
                 }
             }
         }
@@ -225,14 +237,36 @@ impl Grid {
     }
 }
 
+/// Where one pixel of a view is read.
+#[derive(Clone, Copy)]
+struct Spot<const N: usize> {
+    /// Index of the upper left tap in a padded plane.
+    start: usize,
+    tx: f32,
+    ty: f32,
+    wx: [f32; N],
+    wy: [f32; N],
+}
+
 impl Row<'_> {
-    /// At least 1 and at most 1 + size + margin, so that 4 taps always lie in the frame.
+    /// The spots of the pixels from column `first` on.
+    ///
+    /// Coordinates are limited to 1 ..= size + margin + 1, where up to 4 taps lie in the frame.
     #[inline]
-    fn at(&self, j: usize) -> (f64, f64) {
-        let u = j as f64 - self.grid.centre_x;
-        let x = self.grid.map[0] * u + self.x;
-        let y = self.grid.map[3] * u + self.y;
-        (x.clamp(1.0, self.grid.last_x), y.clamp(1.0, self.grid.last_y))
+    fn locate<K: Taps<N>, const N: usize>(
+        &self,
+        first: usize,
+        stride: usize,
+        spots: &mut [Spot<N>],
+    ) {
+        let Grid { map: [a, _, _, c, ..], centre_x, last_x, last_y, .. } = *self.grid;
+        for (k, spot) in spots.iter_mut().enumerate() {
+            let u = (first + k) as f64 - centre_x;
+            let (x, tx) = K::split((a * u + self.x).max(1.0).min(last_x));
+            let (y, ty) = K::split((c * u + self.y).max(1.0).min(last_y));
+            let (wx, wy) = (K::weights(tx), K::weights(ty));
+            *spot = Spot { start: y * stride + x, tx, ty, wx, wy };
+        }
     }
 }
 
