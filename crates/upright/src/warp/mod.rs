@@ -13,6 +13,7 @@
 //! neither the number of threads nor the other views change a bit of it.
 
 mod image;
+mod kernel;
 mod points;
 
 use rayon::prelude::*;
