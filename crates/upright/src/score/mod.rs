@@ -11,7 +11,26 @@ use crate::outputs::{Cotangents, Head, Outputs};
 use crate::registry::{Kind, find};
 use crate::state::State;
 
+mod ash;
+mod dice;
 mod energy;
+mod entropy;
+mod gaussian;
+mod r#gen;
+mod inputs;
+mod laplace;
+mod layers;
+mod mahalanobis;
+mod max_logit;
+mod msp;
+mod openmax;
+mod react;
+mod rectify;
+mod relative_mahalanobis;
+mod she;
+mod softmax;
+mod vim;
+mod weibull;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
@@ -65,7 +84,25 @@ pub struct Make {
 }
 
 /// Every score.
-pub const TABLE: &[Kind<Make>] = &[energy::KIND];
+pub const TABLE: &[Kind<Make>] = &[
+    energy::KIND,
+    entropy::KIND,
+    r#gen::KIND,
+    msp::KIND,
+    max_logit::KIND,
+    openmax::KIND,
+    vim::KIND,
+    laplace::energy::KIND,
+    laplace::entropy::KIND,
+    laplace::mi::KIND,
+    laplace::weighted::KIND,
+    react::KIND,
+    ash::KIND,
+    dice::KIND,
+    mahalanobis::KIND,
+    relative_mahalanobis::KIND,
+    she::KIND,
+];
 
 /// The row of a score.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {

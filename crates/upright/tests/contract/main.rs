@@ -4,4 +4,5 @@
 
 mod axes;
 mod gates;
+mod scores;
 mod searches;
