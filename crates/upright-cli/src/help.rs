@@ -20,7 +20,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 const FOOT: &str = "-h is short, --help long with examples, before and after a command";
 
 const EXAMPLES: &str = "Examples:
-  upright list scores
+  upright demo
+  upright fit resnet.onnx train/ -t rotate
+  upright predict resnet.onnx photos/ --json
   upright score --score energy --train bank.npz --test new.npz --json
 
 Exit codes: 0 done, 2 usage, 3 data, 4 model, 5 artifact of another model, 6 done in part.

@@ -3,15 +3,13 @@
 #![allow(unreachable_pub, reason = "in a binary, pub says what a module shares with the others")]
 
 mod commands;
-#[allow(dead_code, unused_imports, reason = "fit, predict and eval read data")]
 mod data;
 mod help;
-#[allow(dead_code, reason = "fit, predict and eval take long")]
+mod pixels;
 mod progress;
-#[allow(dead_code, reason = "notes about data come from fit, predict and eval")]
 mod report;
-#[allow(dead_code, reason = "predict writes rows")]
 mod rows;
+mod sheet;
 
 use std::process::ExitCode;
 

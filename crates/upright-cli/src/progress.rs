@@ -42,6 +42,7 @@ impl Progress {
     }
 
     /// Whether anything is drawn.
+    #[cfg(test)]
     pub fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
     }

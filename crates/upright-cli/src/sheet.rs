@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use image::{Rgb, RgbImage};
-use upright::samples::glyphs;
+use upright::samples;
 use upright::tensor::Signal;
 
 use crate::pixels;
@@ -91,7 +91,7 @@ fn framed(
 
 /// Draws a class number with the generator's own strokes.
 fn digit(sheet: &mut RgbImage, (x, y): (u32, u32), label: u32, colour: Rgb<u8>) {
-    let pixels = glyphs::render(&glyphs::plain(label), LABEL as usize);
+    let pixels = samples::render(&samples::draw(label, 0), LABEL as usize);
     for (i, ink) in pixels.iter().enumerate() {
         let (dx, dy) = (i as u32 % LABEL, i as u32 / LABEL);
         let mix = |paper: u8, ink_colour: u8| {

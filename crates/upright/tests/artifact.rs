@@ -6,7 +6,7 @@ use upright::canonicalizer::{Canonicalizer, Config, Silent};
 use upright::config::Part;
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
-use upright::samples::{self, glyphs};
+use upright::samples;
 
 fn model() -> Model {
     let taps = vec![Tap { name: "auto".into(), reduce: Reduce::None }];
@@ -21,7 +21,7 @@ fn fitted() -> Canonicalizer {
         budget: 4,
         ..Config::default()
     };
-    config.fit(model(), &glyphs::digits(150, 1).unwrap(), None, &mut Silent).unwrap()
+    config.fit(model(), &samples::digits(150, 1).unwrap(), None, &mut Silent).unwrap()
 }
 
 /// Replaces a text in the file and keeps the header's length true.

@@ -66,12 +66,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &options)?;
     let config = Config { seed: common.seed, calibration: 500, ..Config::default() };
-    let training = samples::glyphs::digits(TRAINING, 1)?;
+    let training = samples::digits(TRAINING, 1)?;
     let mut c = config.fit(model, &training, None, &mut Silent)?;
     let tau = c.gate().tau();
 
     let half = args.count as usize / 2;
-    let test = samples::glyphs::digits(2 * half, common.seed.wrapping_add(1_000_003))?;
+    let test = samples::digits(2 * half, common.seed.wrapping_add(1_000_003))?;
     let labels = test.labels().unwrap_or(&[]).to_vec();
     let (upright, transformed) = halves(&c, &test, half, common.seed)?;
 

@@ -102,7 +102,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if !common.quiet {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
         for tap in model.taps() {
-            eprintln!("tap        {tap}");
+            eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());
         }
         eprintln!("data       {} rows", upright::dataset::Dataset::len(&data));
     }

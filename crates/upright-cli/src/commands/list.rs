@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use upright::config::{Param, Value};
 use upright::registry::Kind;
-use upright::score;
+use upright::{axes, engine, gate, score, search, space};
 
 use crate::Common;
 use crate::report::Result;
@@ -20,7 +20,7 @@ pub const EXAMPLES: &str = "Examples:
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The table to show: scores, ... [default: all]
+    /// The table to show: scores, searches, gates, spaces, axes or engines [default: all]
     table: Option<String>,
 }
 
@@ -48,7 +48,7 @@ struct Setting {
 
 /// Every table of the library.
 fn tables() -> Vec<Table> {
-    vec![table("scores", score::TABLE, |make| {
+    let score_needs = |make: &score::Make| {
         let needs = make.needs;
         [
             ("logits", true),
@@ -59,7 +59,16 @@ fn tables() -> Vec<Table> {
         .into_iter()
         .filter_map(|(name, needed)| needed.then_some(name))
         .collect()
-    })]
+    };
+    let gradient = |make: &search::Make| if make.gradient { vec!["gradients"] } else { vec![] };
+    vec![
+        table("scores", score::TABLE, score_needs),
+        table("searches", search::TABLE, gradient),
+        table("gates", gate::TABLE, |_| vec![]),
+        table("spaces", space::PRESETS, |_| vec![]),
+        table("axes", axes::TABLE, |_| vec![]),
+        table("engines", engine::TABLE, |_| vec![]),
+    ]
 }
 
 fn table<M>(

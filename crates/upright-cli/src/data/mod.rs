@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use npy::{Array, write_floats};
 pub use npz::Npz;
-pub use options::{Allowance, DataArgs, Options, Split, Want};
+pub use options::{DataArgs, Options, Split, Want};
 pub use picture::{Picture, decode};
 pub use source::{Prepare, Source};
 

@@ -145,6 +145,7 @@ impl DataArgs {
     }
 }
 
+#[cfg(test)]
 impl Options {
     /// The defaults of the flags.
     pub fn new(want: Want) -> Self {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use upright::Error;
 use upright::dataset::{Dataset, Loaded};
+use upright::model::Model;
 use upright::tensor::{Batch, Signal};
 
 use super::labels::{self, Labels};
@@ -45,6 +46,21 @@ pub struct Prepare {
     /// Makes the item. [`Error::Data`] means that this picture is unusable;
     /// any other error stops reading.
     pub apply: Box<dyn Fn(Picture) -> upright::Result<Vec<f32>> + Send + Sync>,
+}
+
+impl Prepare {
+    /// Makes items as a model wants them.
+    pub fn for_model(model: &Model) -> Self {
+        let (signal, preprocess) = (model.signal(), model.preprocess().clone());
+        Prepare {
+            signal,
+            apply: Box::new(move |p| {
+                let picture =
+                    upright::preprocess::Picture::new(p.width, p.height, p.channels, p.data)?;
+                preprocess.prepare(&picture, signal)
+            }),
+        }
+    }
 }
 
 /// Rows that are decoded when asked for. Unreadable ones are left out, recorded,

@@ -10,7 +10,7 @@ use upright::config::Part;
 use upright::dataset::{Dataset, Samples};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
-use upright::samples::{self, glyphs};
+use upright::samples;
 use upright::tensor::Batch;
 use upright::{gate, score, search};
 
@@ -25,7 +25,7 @@ fn model(threads: Option<usize>) -> Model {
 
 fn training() -> &'static Samples {
     static DATA: OnceLock<Samples> = OnceLock::new();
-    DATA.get_or_init(|| glyphs::digits(500, 1).unwrap())
+    DATA.get_or_init(|| samples::digits(500, 1).unwrap())
 }
 
 fn config() -> Config {
@@ -38,7 +38,7 @@ fn fitted(config: &Config) -> Canonicalizer {
 
 /// Fresh digits, the second half transformed.
 fn mixed(count: usize) -> (Batch, Vec<u32>) {
-    let test = glyphs::digits(count, 77).unwrap();
+    let test = samples::digits(count, 77).unwrap();
     let space = config().space.build().unwrap();
     let half: Vec<usize> = (0..count / 2).collect();
     let rest: Vec<usize> = (count / 2..count).collect();
@@ -173,7 +173,7 @@ fn another_seed_searches_other_poses() {
 
 #[test]
 fn a_class_with_fewer_samples_than_k_is_refused_by_name() {
-    let data = glyphs::digits(40, 1).unwrap();
+    let data = samples::digits(40, 1).unwrap();
     let config = Config { score: Part::new("pc-knn").number("k", 20.0), ..config() };
     let e = config.fit(model(None), &data, None, &mut Silent).unwrap_err();
     assert_eq!(e.code(), "bank::small");
@@ -190,7 +190,7 @@ fn inputs_of_another_shape_are_refused() {
 
 #[test]
 fn held_out_data_are_used_when_given() {
-    let held = glyphs::digits(120, 9).unwrap();
+    let held = samples::digits(120, 9).unwrap();
     let c = config().fit(model(None), training(), Some(&held), &mut Silent).unwrap();
     assert_eq!(c.report().bank, training().len());
     assert_eq!(c.report().calibrated_on, 60);
