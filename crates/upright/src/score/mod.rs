@@ -11,7 +11,14 @@ use crate::outputs::{Cotangents, Head, Outputs};
 use crate::registry::{Kind, find};
 use crate::state::State;
 
+mod bank;
 mod energy;
+mod knn;
+mod knn_mix;
+mod pc_knn;
+mod pc_knn_mix;
+mod pc_proto;
+mod proto;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
@@ -65,7 +72,15 @@ pub struct Make {
 }
 
 /// Every score.
-pub const TABLE: &[Kind<Make>] = &[energy::KIND];
+pub const TABLE: &[Kind<Make>] = &[
+    energy::KIND,
+    knn::KIND,
+    pc_knn::KIND,
+    knn_mix::KIND,
+    pc_knn_mix::KIND,
+    proto::KIND,
+    pc_proto::KIND,
+];
 
 /// The row of a score.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
