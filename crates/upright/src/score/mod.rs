@@ -19,6 +19,7 @@ mod pc_knn;
 mod pc_knn_mix;
 mod pc_proto;
 mod proto;
+mod trust_score;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
@@ -80,6 +81,7 @@ pub const TABLE: &[Kind<Make>] = &[
     pc_knn_mix::KIND,
     proto::KIND,
     pc_proto::KIND,
+    trust_score::KIND,
 ];
 
 /// The row of a score.

@@ -84,12 +84,15 @@ pub(in crate::score) struct Index {
     pub(super) centre: f64,
     /// Largest `|b - mean|`, in units.
     pub(super) radius: f64,
+    /// What was lost when the vectors were made, in words.
+    pub(super) note: String,
 }
 
 impl std::fmt::Debug for Index {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bits = if matches!(self.rows, Rows::Full(_)) { 32 } else { 16 };
-        write!(f, "{} x {} in {bits} bits, {} classes", self.len(), self.cols, self.classes())
+        write!(f, "{} x {} in {bits} bits, {} classes", self.len(), self.cols, self.classes())?;
+        write!(f, "{}", self.note)
     }
 }
 
@@ -153,6 +156,7 @@ impl Index {
             unit: 1.0,
             centre: 0.0,
             radius: 0.0,
+            note: String::new(),
         };
         let n = index.len();
         let largest = (0..n).into_par_iter().map_init(
@@ -270,7 +274,7 @@ impl Index {
     }
 
     /// Everything that cannot be derived.
-    pub(super) fn state(&self) -> State {
+    pub(in crate::score) fn state(&self) -> State {
         let state = State::new().u32("offsets", &self.offsets).f32("mean", &self.mean);
         match &self.rows {
             Rows::Full(data) => state.f32("bank", data),
@@ -288,7 +292,7 @@ impl Index {
     }
 
     /// Restores what [`Index::state`] stored, after checking it.
-    pub(super) fn load(state: &State) -> Result<Self> {
+    pub(in crate::score) fn load(state: &State) -> Result<Self> {
         let (offsets, mean) = (state.read_u32("offsets")?, state.read_f32("mean")?);
         let cols = mean.len();
         if cols == 0 || offsets.first() != Some(&0) || !offsets.is_sorted() {

@@ -84,15 +84,26 @@ impl Metric {
     pub(in crate::score) fn chosen(settings: &Settings, cols: usize) -> Self {
         let squared = settings.flag("squared");
         match settings.word("metric") {
-            "cosine" => Metric { euclid: 0.0, cosine: 1.0, squared },
             "mix" => Metric::mix(settings, cols),
-            _ => Metric { euclid: 1.0, cosine: 0.0, squared },
+            _ => Metric { squared, ..Metric::plain(settings, cols) },
+        }
+    }
+
+    /// What `metric` and `w_cos` ask for, never squared, in `cols` dimensions.
+    pub(in crate::score) fn plain(settings: &Settings, cols: usize) -> Self {
+        match settings.word("metric") {
+            "cosine" => Metric { euclid: 0.0, cosine: 1.0, squared: false },
+            "mix" => Metric::mixed(settings.real("w_cos"), false, cols),
+            _ => Metric { euclid: 1.0, cosine: 0.0, squared: false },
         }
     }
 
     /// The mix that `w_cos` and `squared` ask for, in `cols` dimensions.
     pub(in crate::score) fn mix(settings: &Settings, cols: usize) -> Self {
-        let (w_cos, squared) = (settings.real("w_cos"), settings.flag("squared"));
+        Metric::mixed(settings.real("w_cos"), settings.flag("squared"), cols)
+    }
+
+    fn mixed(w_cos: f64, squared: bool, cols: usize) -> Self {
         let cols = cols as f64;
         let unit = if squared { cols } else { cols.sqrt() };
         Metric { euclid: (1.0 - w_cos) / unit, cosine: w_cos, squared }
@@ -113,7 +124,13 @@ impl Metric {
 
     /// Adds `weight` times the distance's derivative with respect to the query.
     /// It is zero where the distance has a kink: at the row itself, and at zero.
-    pub(super) fn add_slope(&self, query: &[f32], row: &[f32], weight: f64, slope: &mut [f64]) {
+    pub(in crate::score) fn add_slope(
+        &self,
+        query: &[f32],
+        row: &[f32],
+        weight: f64,
+        slope: &mut [f64],
+    ) {
         let sums = Sums::new(query, row);
         let root = sums.square.sqrt();
         let euclid = match (self.squared, root > 0.0) {

@@ -17,6 +17,7 @@ use crate::tensor::{Matrix, argmax};
 pub(super) use index::Index;
 pub(super) use metric::{METRIC, Metric, SQUARED, W_COS};
 pub(super) use neighbours::{Among, Neighbours};
+pub(super) use scan::Found;
 
 /// How many neighbours count.
 pub(super) const K: Param =
@@ -118,21 +119,24 @@ impl<'a> Chosen<'a> {
         Ok(Index::build(&means, &order, offsets, index::Storage::Full))
     }
 
+    /// The samples, stored as `storage` asks.
+    pub(super) fn all(&self, settings: &Settings) -> Index {
+        let numbers = self.order.len() * self.features.cols();
+        let storage = index::Storage::chosen(settings.word("storage"), numbers);
+        Index::build(self.features, &self.order, self.offsets.clone(), storage)
+    }
+
     /// The samples, compressed and stored as `compress` and `storage` ask.
     pub(super) fn index(&self, settings: &Settings, seed: u64) -> Result<Index> {
-        let word = settings.word("storage");
-        let storage = |n: usize| index::Storage::chosen(word, n * self.features.cols());
-        match settings.whole("compress") {
-            0 => {
-                let storage = storage(self.order.len());
-                Ok(Index::build(self.features, &self.order, self.offsets.clone(), storage))
-            }
-            centres => {
-                let (means, offsets) = compress::centres(self, centres, seed)?;
-                let order: Vec<usize> = (0..means.rows()).collect();
-                Ok(Index::build(&means, &order, offsets, storage(means.rows())))
-            }
+        let count = settings.whole("compress");
+        if count == 0 {
+            return Ok(self.all(settings));
         }
+        let (centres, offsets) = compress::centres(self, count, seed)?;
+        let order = (0..centres.rows()).collect();
+        let mut index = Chosen { features: &centres, order, offsets }.all(settings);
+        index.note = compress::effect(self, &index);
+        Ok(index)
     }
 }
 

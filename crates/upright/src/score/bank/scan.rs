@@ -39,7 +39,7 @@ pub(in crate::score) struct Found {
 /// A vector that may be among the nearest, and a bound below its key.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::score) struct Maybe {
-    pub(super) bound: f32,
+    pub(in crate::score) bound: f32,
     row: u32,
 }
 
@@ -382,6 +382,19 @@ impl Index {
             }
         }
         best.into_iter().map(|b| b.0).collect()
+    }
+
+    /// Whether a vector with this lower bound is certainly farther than one found.
+    pub(in crate::score) fn beyond(
+        &self,
+        metric: &Metric,
+        query: &[f32],
+        found: Found,
+        bound: f32,
+    ) -> bool {
+        let mut row = vec![0.0; self.cols()];
+        self.read(found.row as usize, &mut row);
+        f64::from(bound) > Key::new(metric, self.unit).of(&Sums::new(query, &row))
     }
 
     /// The `k` nearest of each query among `range`, nearest first.
