@@ -12,23 +12,31 @@ use crate::registry::{Kind, find};
 use crate::state::State;
 
 mod ash;
+mod bank;
 mod dice;
 mod energy;
 mod entropy;
 mod gaussian;
 mod r#gen;
 mod inputs;
+mod knn;
+mod knn_mix;
 mod laplace;
 mod layers;
 mod mahalanobis;
 mod max_logit;
 mod msp;
 mod openmax;
+mod pc_knn;
+mod pc_knn_mix;
+mod pc_proto;
+mod proto;
 mod react;
 mod rectify;
 mod relative_mahalanobis;
 mod she;
 mod softmax;
+mod trust_score;
 mod vim;
 mod weibull;
 
@@ -102,6 +110,13 @@ pub const TABLE: &[Kind<Make>] = &[
     mahalanobis::KIND,
     relative_mahalanobis::KIND,
     she::KIND,
+    knn::KIND,
+    pc_knn::KIND,
+    knn_mix::KIND,
+    pc_knn_mix::KIND,
+    proto::KIND,
+    pc_proto::KIND,
+    trust_score::KIND,
 ];
 
 /// The row of a score.
