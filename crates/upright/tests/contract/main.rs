@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod axes;
+mod combos;
 mod gates;
 mod scores;
 mod searches;
