@@ -15,14 +15,14 @@ use crate::tensor::Matrix;
 const BLOCK: usize = 32;
 
 /// `a * b`: one row of the answer a row of `a`. Panics unless `a` is as wide as `b` is high.
-pub fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.rows(), "inner sizes of a product");
     blocks(a, b.cols(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()))
 }
 
 /// `a * transpose(b)`: inner products of the rows of `a` with the rows of `b`.
 /// Panics unless both are equally wide.
-pub fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.cols(), "inner sizes of a product");
     blocks(a, b.rows(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()).transpose())
 }
@@ -67,14 +67,14 @@ fn multiply(a: &[f32], b: MatRef<f32>, out: &mut [f32]) {
 
 /// Squared Euclidean distance, in double precision and a fixed order. Panics
 /// unless both are equally long.
-pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths of a distance");
     fold(a, b, |a, b| (a - b) * (a - b))
 }
 
 /// Inner product, in double precision and a fixed order. Panics unless both
 /// are equally long.
-pub fn dot(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths of an inner product");
     fold(a, b, |a, b| a * b)
 }
@@ -98,7 +98,7 @@ fn fold(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// The mean of some rows; zeros for no rows.
-pub fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64> {
+pub(crate) fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64> {
     let mut sum = vec![0.0; width];
     let mut count = 0.0;
     for row in rows {
@@ -108,14 +108,16 @@ pub fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64>
         }
     }
     if count > 0.0 {
-        sum.iter_mut().for_each(|s| *s /= count);
+        for s in &mut sum {
+            *s /= count;
+        }
     }
     sum
 }
 
 /// `sum_i (x_i - c_i) (x_i - c_i)^T`, row-major, with a centre for each row.
 /// Centres shorter than a row are taken as zeros from there on.
-pub fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> {
+pub(crate) fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> {
     const ROWS: usize = 512;
     let n = x.cols();
     let mut sum = vec![0.0; n * n];
@@ -141,16 +143,16 @@ pub fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> 
 
 /// Eigenvalues, smallest first, and their unit eigenvectors as rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eigen {
+pub(crate) struct Eigen {
     /// The eigenvalues, ascending.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     /// Row-major; row `i` belongs to `values[i]`.
-    pub vectors: Vec<f64>,
+    pub(crate) vectors: Vec<f64>,
 }
 
 /// Decomposes a symmetric row-major matrix of order `n`. `None` if it holds
 /// anything that is not finite, or the iteration fails.
-pub fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
+pub(crate) fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
     if symmetric.len() != n * n || symmetric.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -164,7 +166,7 @@ pub fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
 }
 
 /// Rounds to a single-precision matrix. Panics unless there are `rows * cols` numbers.
-pub fn single(rows: usize, cols: usize, data: &[f64]) -> Matrix {
+pub(crate) fn single(rows: usize, cols: usize, data: &[f64]) -> Matrix {
     assert_eq!(data.len(), rows * cols, "numbers of a matrix");
     let mut m = Matrix::zeros(rows, cols);
     for (m, &v) in m.data_mut().iter_mut().zip(data) {

@@ -35,7 +35,9 @@ impl Whitener {
         let first = e.values.iter().position(|&v| v > least && v > 0.0)?;
         let mut axes = e.vectors[first * width..].to_vec();
         for (axis, value) in axes.chunks_mut(width).zip(&e.values[first..]) {
-            axis.iter_mut().for_each(|v| *v /= value.sqrt());
+            for v in axis {
+                *v /= value.sqrt();
+            }
         }
         Some(Whitener {
             centre: centre.iter().map(|&v| v as f32).collect(),
@@ -96,12 +98,16 @@ impl Classes {
             sums[l as usize].iter_mut().zip(f).for_each(|(s, &v)| *s += f64::from(v));
         }
         for (sum, &count) in sums.iter_mut().zip(&counts) {
-            sum.iter_mut().for_each(|s| *s /= count.max(1) as f64);
+            for s in sum {
+                *s /= count.max(1) as f64;
+            }
         }
         let centre = mean(features.iter(), width);
         let count = features.rows() as f64;
         let covariance = |mut scatter: Vec<f64>| {
-            scatter.iter_mut().for_each(|v| *v /= count);
+            for v in &mut scatter {
+                *v /= count;
+            }
             scatter
         };
         let flat = |spread: &str| {
