@@ -7,18 +7,27 @@
 //! features) count as zero and are left out, which is the pseudo-inverse of a
 //! singular covariance.
 
+use std::fmt;
+
 use crate::error::Result;
-use crate::linalg::{eigen, matmul, matmul_t, mean, scatter, single, squared_distance};
+use crate::linalg::{dot, eigen, matmul, matmul_t, mean, scatter, single, squared_distance};
 use crate::score::inputs::{finite, lack};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
 /// Turns features into coordinates in which the covariance is the identity.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(super) struct Whitener {
     centre: Vec<f32>,
     /// `rank x D`.
     axes: Matrix,
+}
+
+impl fmt::Debug for Whitener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, rank) = (self.axes.cols(), self.axes.rows());
+        f.debug_struct("Whitener").field("width", &width).field("rank", &rank).finish()
+    }
 }
 
 impl Whitener {
@@ -161,7 +170,7 @@ impl Classes {
             self.within.apply(features).iter().map(|x| self.nearest(x).1).collect();
         if let Some(global) = &self.global {
             for (e, x) in energy.iter_mut().zip(global.apply(features).iter()) {
-                *e -= crate::linalg::dot(x, x);
+                *e -= dot(x, x);
             }
         }
         energy
