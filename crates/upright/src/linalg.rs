@@ -11,8 +11,13 @@ use rayon::prelude::*;
 
 use crate::tensor::Matrix;
 
-/// Rows of a block. Every product of the same matrices has this shape.
+/// Rows of a block. Every product with the same right side has this shape.
 const BLOCK: usize = 32;
+/// Columns of the right side that meet many blocks before the next ones, so
+/// that they stay in the cache.
+const TILE: usize = 256;
+/// Rows a thread takes at a time; whole blocks.
+const GROUP: usize = 256;
 
 /// `a * b`: one row of the answer a row of `a`. Panics unless `a` is as wide as `b` is high.
 pub(crate) fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
@@ -29,40 +34,54 @@ pub(crate) fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
 
 fn blocks(a: &Matrix, width: usize, b: MatRef<f32>) -> Matrix {
     let mut out = Matrix::zeros(a.rows(), width);
-    let depth = a.cols();
-    if width == 0 || depth == 0 {
+    if width == 0 || a.cols() == 0 {
         return out;
     }
-    let block = |(i, out): (usize, &mut [f32])| {
-        let rows = out.len() / width;
-        let rest = &a.data()[i * BLOCK * depth..][..rows * depth];
-        if rows == BLOCK {
-            multiply(rest, b, out);
-        } else {
-            let mut padded = vec![0.0; BLOCK * depth];
-            padded[..rest.len()].copy_from_slice(rest);
-            let mut full = vec![0.0; BLOCK * width];
-            multiply(&padded, b, &mut full);
-            out.copy_from_slice(&full[..rows * width]);
-        }
+    let starts: Vec<(usize, usize)> = (0..a.rows())
+        .step_by(GROUP)
+        .flat_map(|row| (0..width).step_by(TILE).map(move |col| (row, col)))
+        .collect();
+    let tile = |&(row, col): &(usize, usize)| {
+        let rows = GROUP.min(a.rows() - row);
+        multiply(a, row, rows, b.subcols(col, TILE.min(width - col)))
     };
-    if a.rows() <= BLOCK {
-        out.data_mut().chunks_mut(BLOCK * width).enumerate().for_each(block);
-    } else {
-        out.data_mut().par_chunks_mut(BLOCK * width).enumerate().for_each(block);
+    let tiles: Vec<Vec<f32>> = match starts.as_slice() {
+        [one] => vec![tile(one)],
+        many => many.par_iter().map(tile).collect(),
+    };
+    for ((row, col), tile) in starts.into_iter().zip(tiles) {
+        let wide = TILE.min(width - col);
+        for (i, part) in tile.chunks(wide).take(a.rows() - row).enumerate() {
+            out.row_mut(row + i)[col..col + wide].copy_from_slice(part);
+        }
     }
     out
 }
 
-fn multiply(a: &[f32], b: MatRef<f32>, out: &mut [f32]) {
-    product(
-        MatMut::from_row_major_slice_mut(out, BLOCK, b.ncols()),
-        Accum::Replace,
-        MatRef::from_row_major_slice(a, BLOCK, b.nrows()),
-        b,
-        1.0,
-        Par::Seq,
-    );
+/// Some rows of `a` times `b`, in whole blocks: surplus rows come last.
+fn multiply(a: &Matrix, first: usize, rows: usize, b: MatRef<f32>) -> Vec<f32> {
+    let (depth, width) = (a.cols(), b.ncols());
+    let mut out = vec![0.0; rows.next_multiple_of(BLOCK) * width];
+    let mut padded = Vec::new();
+    let data = &a.data()[first * depth..(first + rows) * depth];
+    for (block, out) in data.chunks(BLOCK * depth).zip(out.chunks_mut(BLOCK * width)) {
+        let block = if block.len() == BLOCK * depth {
+            block
+        } else {
+            padded.extend_from_slice(block);
+            padded.resize(BLOCK * depth, 0.0);
+            &padded
+        };
+        product(
+            MatMut::from_row_major_slice_mut(out, BLOCK, width),
+            Accum::Replace,
+            MatRef::from_row_major_slice(block, BLOCK, depth),
+            b,
+            1.0,
+            Par::Seq,
+        );
+    }
+    out
 }
 
 /// Squared Euclidean distance, in double precision and a fixed order. Panics

@@ -26,7 +26,10 @@ pub(super) struct Whitener {
 impl fmt::Debug for Whitener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, rank) = (self.axes.cols(), self.axes.rows());
-        f.debug_struct("Whitener").field("width", &width).field("rank", &rank).finish()
+        f.debug_struct("Whitener")
+            .field("width", &width)
+            .field("rank", &rank)
+            .finish_non_exhaustive()
     }
 }
 
