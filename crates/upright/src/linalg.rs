@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_thread_count_does_not_change_a_bit() {
-        let (a, b) = (noise(200, 90, 6), noise(90, 33, 7));
+        let (a, b) = (noise(600, 90, 6), noise(90, 300, 7));
         let run = |n| {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(n)
@@ -255,6 +255,7 @@ mod tests {
                 .install(|| matmul(&a, &b))
         };
         assert_eq!(run(1), run(3));
+        assert_eq!(matmul(&a.select(&[599]), &b).data(), run(2).row(599));
     }
 
     #[test]
