@@ -11,70 +11,89 @@ use rayon::prelude::*;
 
 use crate::tensor::Matrix;
 
-/// Rows of a block. Every product of the same matrices has this shape.
+/// Rows of a block. Every product with the same right side has this shape.
 const BLOCK: usize = 32;
+/// Columns of the right side that meet many blocks before the next ones, so
+/// that they stay in the cache.
+const TILE: usize = 256;
+/// Rows a thread takes at a time; whole blocks.
+const GROUP: usize = 256;
 
 /// `a * b`: one row of the answer a row of `a`. Panics unless `a` is as wide as `b` is high.
-pub fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.rows(), "inner sizes of a product");
     blocks(a, b.cols(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()))
 }
 
 /// `a * transpose(b)`: inner products of the rows of `a` with the rows of `b`.
 /// Panics unless both are equally wide.
-pub fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
+pub(crate) fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.cols(), "inner sizes of a product");
     blocks(a, b.rows(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()).transpose())
 }
 
 fn blocks(a: &Matrix, width: usize, b: MatRef<f32>) -> Matrix {
     let mut out = Matrix::zeros(a.rows(), width);
-    let depth = a.cols();
-    if width == 0 || depth == 0 {
+    if width == 0 || a.cols() == 0 {
         return out;
     }
-    let block = |(i, out): (usize, &mut [f32])| {
-        let rows = out.len() / width;
-        let rest = &a.data()[i * BLOCK * depth..][..rows * depth];
-        if rows == BLOCK {
-            multiply(rest, b, out);
-        } else {
-            let mut padded = vec![0.0; BLOCK * depth];
-            padded[..rest.len()].copy_from_slice(rest);
-            let mut full = vec![0.0; BLOCK * width];
-            multiply(&padded, b, &mut full);
-            out.copy_from_slice(&full[..rows * width]);
-        }
+    let starts: Vec<(usize, usize)> = (0..a.rows())
+        .step_by(GROUP)
+        .flat_map(|row| (0..width).step_by(TILE).map(move |col| (row, col)))
+        .collect();
+    let tile = |&(row, col): &(usize, usize)| {
+        let rows = GROUP.min(a.rows() - row);
+        multiply(a, row, rows, b.subcols(col, TILE.min(width - col)))
     };
-    if a.rows() <= BLOCK {
-        out.data_mut().chunks_mut(BLOCK * width).enumerate().for_each(block);
-    } else {
-        out.data_mut().par_chunks_mut(BLOCK * width).enumerate().for_each(block);
+    let tiles: Vec<Vec<f32>> = match starts.as_slice() {
+        [one] => vec![tile(one)],
+        many => many.par_iter().map(tile).collect(),
+    };
+    for ((row, col), tile) in starts.into_iter().zip(tiles) {
+        let wide = TILE.min(width - col);
+        for (i, part) in tile.chunks(wide).take(a.rows() - row).enumerate() {
+            out.row_mut(row + i)[col..col + wide].copy_from_slice(part);
+        }
     }
     out
 }
 
-fn multiply(a: &[f32], b: MatRef<f32>, out: &mut [f32]) {
-    product(
-        MatMut::from_row_major_slice_mut(out, BLOCK, b.ncols()),
-        Accum::Replace,
-        MatRef::from_row_major_slice(a, BLOCK, b.nrows()),
-        b,
-        1.0,
-        Par::Seq,
-    );
+/// Some rows of `a` times `b`, in whole blocks: surplus rows come last.
+fn multiply(a: &Matrix, first: usize, rows: usize, b: MatRef<f32>) -> Vec<f32> {
+    let (depth, width) = (a.cols(), b.ncols());
+    let mut out = vec![0.0; rows.next_multiple_of(BLOCK) * width];
+    let mut padded = Vec::new();
+    let data = &a.data()[first * depth..(first + rows) * depth];
+    for (block, out) in data.chunks(BLOCK * depth).zip(out.chunks_mut(BLOCK * width)) {
+        let block = if block.len() == BLOCK * depth {
+            block
+        } else {
+            padded.extend_from_slice(block);
+            padded.resize(BLOCK * depth, 0.0);
+            &padded
+        };
+        product(
+            MatMut::from_row_major_slice_mut(out, BLOCK, width),
+            Accum::Replace,
+            MatRef::from_row_major_slice(block, BLOCK, depth),
+            b,
+            1.0,
+            Par::Seq,
+        );
+    }
+    out
 }
 
 /// Squared Euclidean distance, in double precision and a fixed order. Panics
 /// unless both are equally long.
-pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths of a distance");
     fold(a, b, |a, b| (a - b) * (a - b))
 }
 
 /// Inner product, in double precision and a fixed order. Panics unless both
 /// are equally long.
-pub fn dot(a: &[f32], b: &[f32]) -> f64 {
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "lengths of an inner product");
     fold(a, b, |a, b| a * b)
 }
@@ -98,7 +117,7 @@ fn fold(a: &[f32], b: &[f32], term: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// The mean of some rows; zeros for no rows.
-pub fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64> {
+pub(crate) fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64> {
     let mut sum = vec![0.0; width];
     let mut count = 0.0;
     for row in rows {
@@ -108,14 +127,16 @@ pub fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f64>
         }
     }
     if count > 0.0 {
-        sum.iter_mut().for_each(|s| *s /= count);
+        for s in &mut sum {
+            *s /= count;
+        }
     }
     sum
 }
 
 /// `sum_i (x_i - c_i) (x_i - c_i)^T`, row-major, with a centre for each row.
 /// Centres shorter than a row are taken as zeros from there on.
-pub fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> {
+pub(crate) fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> {
     const ROWS: usize = 512;
     let n = x.cols();
     let mut sum = vec![0.0; n * n];
@@ -141,16 +162,16 @@ pub fn scatter<'c>(x: &Matrix, centre: impl Fn(usize) -> &'c [f64]) -> Vec<f64> 
 
 /// Eigenvalues, smallest first, and their unit eigenvectors as rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Eigen {
+pub(crate) struct Eigen {
     /// The eigenvalues, ascending.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
     /// Row-major; row `i` belongs to `values[i]`.
-    pub vectors: Vec<f64>,
+    pub(crate) vectors: Vec<f64>,
 }
 
 /// Decomposes a symmetric row-major matrix of order `n`. `None` if it holds
 /// anything that is not finite, or the iteration fails.
-pub fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
+pub(crate) fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
     if symmetric.len() != n * n || symmetric.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -164,7 +185,7 @@ pub fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
 }
 
 /// Rounds to a single-precision matrix. Panics unless there are `rows * cols` numbers.
-pub fn single(rows: usize, cols: usize, data: &[f64]) -> Matrix {
+pub(crate) fn single(rows: usize, cols: usize, data: &[f64]) -> Matrix {
     assert_eq!(data.len(), rows * cols, "numbers of a matrix");
     let mut m = Matrix::zeros(rows, cols);
     for (m, &v) in m.data_mut().iter_mut().zip(data) {
@@ -225,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_thread_count_does_not_change_a_bit() {
-        let (a, b) = (noise(200, 90, 6), noise(90, 33, 7));
+        let (a, b) = (noise(600, 90, 6), noise(90, 300, 7));
         let run = |n| {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(n)
@@ -234,6 +255,7 @@ mod tests {
                 .install(|| matmul(&a, &b))
         };
         assert_eq!(run(1), run(3));
+        assert_eq!(matmul(&a.select(&[599]), &b).data(), run(2).row(599));
     }
 
     #[test]

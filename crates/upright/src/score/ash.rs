@@ -8,9 +8,9 @@
 //! - `b`: each kept one becomes `s / k`.
 //! - `s`: each kept one is multiplied by `exp(s / t)`.
 //!
-//! Non-negative features have `1 <= s/t <= n/k`. Features of either sign can
-//! leave that range or divide by zero, so `s/t` is held in `1 ..= min(n/k, 40)`
-//! and is 1 where `t <= 0`. Equal features are kept by index.
+//! Non-negative features have `1 <= s/t <= n/k`. With features of either sign
+//! the ratio can take any size and means nothing where `t <= 0`: it is held in
+//! `-40 ..= 40`, and is 1 where `t <= 0`. Equal features are kept by index.
 //! Djurisic et al. 2023, "Extremely Simple Activation Shaping for
 //! Out-of-Distribution Detection".
 
@@ -36,7 +36,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     make: Make { needs: Needs { features: true, head: true, labels: false }, fit, load },
 };
 
-/// Largest exponent of mode `s`: keeps energies finite in single precision.
+/// Largest exponent of mode `s`, either way: keeps energies finite in single precision.
 const STEEPEST: f64 = 40.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -95,10 +95,9 @@ impl Ash {
         }
         let sum: f64 = f.iter().map(|&v| f64::from(v)).sum();
         let kept_sum: f64 = kept.iter().map(|&i| f64::from(f[i])).sum();
-        let highest = (n as f64 / k as f64).min(STEEPEST);
         let raw = if kept_sum > 0.0 { sum / kept_sum } else { 1.0 };
-        let ratio = raw.clamp(1.0, highest);
-        let free = kept_sum > 0.0 && raw > 1.0 && raw < highest;
+        let ratio = raw.clamp(-STEEPEST, STEEPEST);
+        let free = kept_sum > 0.0 && raw.abs() < STEEPEST;
         Shape { kept, kept_sum, ratio, free, sum }
     }
 

@@ -7,18 +7,30 @@
 //! features) count as zero and are left out, which is the pseudo-inverse of a
 //! singular covariance.
 
+use std::fmt;
+
 use crate::error::Result;
-use crate::linalg::{eigen, matmul, matmul_t, mean, scatter, single, squared_distance};
+use crate::linalg::{dot, eigen, matmul, matmul_t, mean, scatter, single, squared_distance};
 use crate::score::inputs::{finite, lack};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
 /// Turns features into coordinates in which the covariance is the identity.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(super) struct Whitener {
     centre: Vec<f32>,
     /// `rank x D`.
     axes: Matrix,
+}
+
+impl fmt::Debug for Whitener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, rank) = (self.axes.cols(), self.axes.rows());
+        f.debug_struct("Whitener")
+            .field("width", &width)
+            .field("rank", &rank)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Whitener {
@@ -35,7 +47,9 @@ impl Whitener {
         let first = e.values.iter().position(|&v| v > least && v > 0.0)?;
         let mut axes = e.vectors[first * width..].to_vec();
         for (axis, value) in axes.chunks_mut(width).zip(&e.values[first..]) {
-            axis.iter_mut().for_each(|v| *v /= value.sqrt());
+            for v in axis {
+                *v /= value.sqrt();
+            }
         }
         Some(Whitener {
             centre: centre.iter().map(|&v| v as f32).collect(),
@@ -96,12 +110,16 @@ impl Classes {
             sums[l as usize].iter_mut().zip(f).for_each(|(s, &v)| *s += f64::from(v));
         }
         for (sum, &count) in sums.iter_mut().zip(&counts) {
-            sum.iter_mut().for_each(|s| *s /= count.max(1) as f64);
+            for s in sum {
+                *s /= count.max(1) as f64;
+            }
         }
         let centre = mean(features.iter(), width);
         let count = features.rows() as f64;
         let covariance = |mut scatter: Vec<f64>| {
-            scatter.iter_mut().for_each(|v| *v /= count);
+            for v in &mut scatter {
+                *v /= count;
+            }
             scatter
         };
         let flat = |spread: &str| {
@@ -155,7 +173,7 @@ impl Classes {
             self.within.apply(features).iter().map(|x| self.nearest(x).1).collect();
         if let Some(global) = &self.global {
             for (e, x) in energy.iter_mut().zip(global.apply(features).iter()) {
-                *e -= crate::linalg::dot(x, x);
+                *e -= dot(x, x);
             }
         }
         energy

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
 use crate::score::inputs::by_row;
-use crate::score::softmax::{log_softmax, log_sum_exp};
+use crate::score::softmax::log_softmax;
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::State;
 use crate::tensor::argmax;
@@ -59,12 +59,12 @@ impl Gen {
     fn logs(&self, z: &[f32]) -> Logs {
         let p = log_softmax(z, 1.0);
         let top = argmax(z);
-        let others: Vec<f32> =
-            z.iter().enumerate().filter(|&(k, _)| k != top).map(|(_, &v)| v).collect();
-        let rest = if others.is_empty() {
-            f64::NEG_INFINITY
+        let others = || p.iter().enumerate().filter(|&(k, _)| k != top).map(|(_, &l)| l);
+        let second = others().fold(f64::NEG_INFINITY, f64::max);
+        let rest = if second.is_finite() {
+            second + libm::log(others().map(|l| libm::exp(l - second)).sum())
         } else {
-            log_sum_exp(&others, 1.0) - log_sum_exp(z, 1.0)
+            f64::NEG_INFINITY
         };
         let mut counted: Vec<usize> = (0..z.len()).collect();
         if self.top < z.len() {

@@ -77,6 +77,7 @@ mod tests {
         let score = fitted(&Part::new("mahalanobis"), &outputs, &[0, 0]).unwrap();
         let e = score.energy(&at(&[3.0, 77.0]));
         assert!((e[0] - 9.0).abs() < 1e-4, "{e:?}");
+        assert!(format!("{score:?}").contains("width: 2, rank: 1"));
     }
 
     #[test]

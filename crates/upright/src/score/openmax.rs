@@ -184,15 +184,12 @@ impl Score for OpenMax {
         let known: Vec<u32> = self.classes.iter().map(|c| u32::from(c.is_some())).collect();
         let (mut means, mut tails) = (Vec::new(), Vec::new());
         for class in &self.classes {
-            match class {
-                Some((m, tail)) => {
-                    means.extend_from_slice(m);
-                    tails.extend(tail.numbers());
-                }
-                None => {
-                    means.extend(std::iter::repeat_n(0.0, count));
-                    tails.extend([0.0; 3]);
-                }
+            if let Some((m, tail)) = class {
+                means.extend_from_slice(m);
+                tails.extend(tail.numbers());
+            } else {
+                means.extend(std::iter::repeat_n(0.0, count));
+                tails.extend([0.0; 3]);
             }
         }
         State::new().u32("known", &known).f64("means", &means).f64("tails", &tails)

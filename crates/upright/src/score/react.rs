@@ -3,7 +3,7 @@
 //! of the new logits.
 //!
 //! `theta` is the `quantile` of all activations of the first tap in the bank,
-//! one number, with linear interpolation. Sun, Guo and Li 2021, "ReAct:
+//! one number, with linear interpolation. Sun, Guo and Li 2021, "`ReAct`:
 //! Out-of-distribution Detection With Rectified Activations".
 
 use crate::config::{Param, Settings};

@@ -3,8 +3,9 @@
 //! `c`; features of the first tap, not normalised.
 //!
 //! Zhang et al. 2023, "Out-of-Distribution Detection based on In-Distribution
-//! Data Patterns Memorization with Modern Hopfield Energy". A class without a
-//! correctly classified sample has the pattern zero, hence energy 0.
+//! Data Patterns Memorization with Modern Hopfield Energy". The energy of an
+//! input predicted as a class without a correctly classified sample is
+//! undefined: NaN.
 
 use crate::config::Settings;
 use crate::error::Result;
@@ -26,6 +27,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 
 #[derive(Debug)]
 struct She {
+    /// One row a class; NaN without samples.
     patterns: Matrix,
 }
 
@@ -34,8 +36,12 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let correct = chosen(bank, true, KIND.name)?;
     let mut patterns = Vec::new();
     for class in 0..bank.outputs.logits.cols() as u32 {
-        let rows = correct.iter().filter(|&&i| bank.labels[i] == class).map(|&i| features.row(i));
-        patterns.extend(mean(rows, features.cols()));
+        let own = || correct.iter().filter(|&&i| bank.labels[i] == class);
+        if own().next().is_some() {
+            patterns.extend(mean(own().map(|&i| features.row(i)), features.cols()));
+        } else {
+            patterns.extend(std::iter::repeat_n(f64::NAN, features.cols()));
+        }
     }
     let patterns = single(bank.outputs.logits.cols(), features.cols(), &patterns);
     Ok(Box::new(She { patterns }))
@@ -48,7 +54,8 @@ fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
 impl She {
     fn pattern(&self, z: &[f32]) -> Option<&[f32]> {
         let class = argmax(z);
-        (class < self.patterns.rows()).then(|| self.patterns.row(class))
+        let pattern = (class < self.patterns.rows()).then(|| self.patterns.row(class))?;
+        pattern.iter().all(|m| m.is_finite()).then_some(pattern)
     }
 }
 
@@ -94,5 +101,9 @@ mod tests {
         let score = fit(&Part::new("she").resolve(KIND.params).unwrap(), &bank).unwrap();
         // Pattern (2, 3).
         assert_eq!(score.energy(&outputs), [-8.0, -18.0, -500.0]);
+        let mut other = outputs.select(&[0]);
+        other.logits.row_mut(0)[1] = 2.0;
+        assert!(score.energy(&other)[0].is_nan());
+        assert_eq!(score.pullback(&other).features[0].as_ref().unwrap().data(), [0.0, 0.0]);
     }
 }

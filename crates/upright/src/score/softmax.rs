@@ -7,10 +7,16 @@ pub(super) fn log_sum_exp(z: &[f32], temperature: f64) -> f64 {
     top + temperature * libm::log(sum)
 }
 
-/// Log-softmax of `z / T`.
+/// Log-softmax of `z / T`. The largest logit is subtracted first, so that
+/// equal logits of any size keep equal shares.
 pub(super) fn log_softmax(z: &[f32], temperature: f64) -> Vec<f64> {
-    let lse = log_sum_exp(z, temperature);
-    z.iter().map(|&v| (f64::from(v) - lse) / temperature).collect()
+    let top = f64::from(z.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let mut logs: Vec<f64> = z.iter().map(|&v| (f64::from(v) - top) / temperature).collect();
+    let sum = libm::log(logs.iter().map(|&l| libm::exp(l)).sum());
+    for l in &mut logs {
+        *l -= sum;
+    }
+    logs
 }
 
 /// Softmax of `z / T`.
@@ -44,6 +50,7 @@ mod tests {
     fn huge_logits_neither_overflow_nor_vanish() {
         assert!((log_sum_exp(&[1e4, 1e4], 1.0) - (1e4 + 2f64.ln())).abs() < 1e-9);
         assert!((log_sum_exp(&[-1e4, -1e4], 1.0) + 1e4 - 2f64.ln()).abs() < 1e-9);
+        assert!((entropy(&[1e30, 1e30], 1.0) - 2f64.ln()).abs() < 1e-12);
         assert!(entropy(&[1e4, -1e4, 0.0], 1.0).abs() < 1e-300);
         assert!(entropy_gradient(&[1e4, -1e4, 0.0], 1.0).iter().all(|g| g.is_finite()));
     }

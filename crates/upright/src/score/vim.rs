@@ -4,7 +4,7 @@
 //! eigenvectors of the bank's second moments about `u` with the `D - dim`
 //! smallest eigenvalues; `a` the mean largest logit over the mean residual
 //! norm, both over the bank. A feature outside the bank's principal subspace
-//! has a large residual, hence a high energy. Wang et al. 2022, "ViM:
+//! has a large residual, hence a high energy. Wang et al. 2022, "`ViM`:
 //! Out-Of-Distribution with Virtual-logit Matching".
 //!
 //! `dim = 0` takes the authors' rule: 1000 for `D >= 2048`, 512 for

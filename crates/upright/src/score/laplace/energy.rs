@@ -1,10 +1,11 @@
 //! `E = -log sum exp(m)` of the mean logits `m = W f + bias`.
 //!
 //! The posterior's mean is what was trained and samples come in opposite
-//! pairs, so neither prior nor samples could change it: this is `energy` of
-//! the logits taken through the head. Versions that average independent
-//! samples differ from it by sampling noise.
+//! pairs, so this is `energy` of the logits taken through the head, and the
+//! family's `prior` and `samples` are accepted but change nothing. Versions
+//! that average independent samples differ from it by sampling noise.
 
+use super::{PRIOR, SAMPLES};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
@@ -18,7 +19,7 @@ use crate::state::State;
 pub(in crate::score) const KIND: Kind<Make> = Kind {
     name: "laplace-energy",
     about: "energy of the logits averaged over plausible head weights",
-    params: &[],
+    params: &[PRIOR, SAMPLES],
     make: Make { needs: Needs { features: true, head: true, labels: false }, fit, load },
 };
 

@@ -26,7 +26,7 @@ use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::linalg::{eigen, matmul, matmul_t, scatter, single};
 use crate::outputs::{Cotangents, Head, Outputs};
-use crate::score::inputs::{head, lack, nothing, on_features, tap, undefined};
+use crate::score::inputs::{head, lack, narrow, nothing, on_features, tap, undefined};
 use crate::score::rectify::{Base, logits, stored_head};
 use crate::score::softmax::softmax;
 use crate::score::{Bank, Score};
@@ -75,7 +75,9 @@ fn fit(settings: &Settings, bank: &Bank, score: &str, blend: Blend) -> Result<Bo
     let (features, head) = head(bank, score)?;
     let (classes, width) = (head.weight.rows(), features.cols());
     let mut a = scatter(features, |_| &[]);
-    a.iter_mut().for_each(|v| *v /= features.rows() as f64);
+    for v in &mut a {
+        *v /= features.rows() as f64;
+    }
     let mut b = vec![0.0; classes * classes];
     for z in logits(features, &head.weight, &head.bias).iter() {
         let p = softmax(z, 1.0);
@@ -267,9 +269,9 @@ impl Score for Laplace {
         let mut by_mean = Matrix::zeros(means.rows(), means.cols());
         let mut by_variance = Matrix::zeros(means.rows(), means.cols());
         for (i, (mean, deviation)) in rows.iter().enumerate() {
-            by_mean.row_mut(i).iter_mut().zip(mean).for_each(|(o, v)| *o = *v as f32);
+            by_mean.row_mut(i).iter_mut().zip(mean).for_each(|(o, v)| *o = narrow(*v));
             let half = deviation.iter().zip(deviations.row(i)).map(|(d, &s)| d / f64::from(s));
-            by_variance.row_mut(i).iter_mut().zip(half).for_each(|(o, v)| *o = v as f32);
+            by_variance.row_mut(i).iter_mut().zip(half).for_each(|(o, v)| *o = narrow(v));
         }
         // d energy / d (u_j . f) = 2 (u_j . f) sum_i inverse_ij * (d energy / d s_i) / (2 s_i)
         let slopes = matmul(&by_variance, &self.inverse);

@@ -1,5 +1,6 @@
 //! Sampled probabilities of one input, and what is taken of them.
 
+use crate::score::inputs::narrow;
 use crate::tensor::Matrix;
 
 /// The sampled probabilities, two samples a pair, and their mean.
@@ -34,10 +35,10 @@ impl Seen {
                 p.extend(log.iter().map(|z| libm::exp(z - top)));
                 let p = &mut p[first..];
                 let sum: f64 = p.iter().sum();
-                let whole = top + libm::log(sum);
+                let whole = libm::log(sum);
                 for ((p, log), total) in p.iter_mut().zip(log).zip(&mut sums) {
                     *p /= sum;
-                    *log -= whole;
+                    *log = *log - top - whole;
                     *total += *p;
                 }
             }
@@ -89,7 +90,7 @@ impl Seen {
                 let slope = of_mean * p[k] * (pull[k] - mean_pull)
                     + of_each * (plogp(p[k], log[k]) - p[k] * negative);
                 sum[k] += slope;
-                out[k] += (sign * slope) as f32;
+                out[k] += narrow(sign * slope);
             }
         }
         (sum, difference)
