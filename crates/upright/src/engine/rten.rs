@@ -1,0 +1,213 @@
+//! The built-in engine: the `rten` crate.
+//!
+//! rten fuses nodes, so an inner tensor may no longer exist after loading.
+//! The tensors asked for are therefore made outputs of the graph before rten
+//! sees it, which every fusion respects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use prost::Message;
+use rten::{LoadError, LoadErrorKind, Model, ModelOptions, NodeId, RunOptions, ThreadPool};
+use rten_tensor::AsView;
+use rten_tensor::prelude::*;
+
+use crate::engine::{Engine, Input, Value};
+use crate::error::{Error, Result};
+use crate::onnx::Graph;
+use crate::onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+
+/// Its name in the table.
+pub(super) const NAME: &str = "rten";
+
+struct Rten {
+    model: Model,
+    inputs: BTreeMap<String, NodeId>,
+    tensors: Vec<NodeId>,
+    pool: Option<Arc<ThreadPool>>,
+}
+
+impl fmt::Debug for Rten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rten").field("inputs", &self.inputs.keys()).finish_non_exhaustive()
+    }
+}
+
+/// Prepares a graph; see [`crate::engine::Make::load`].
+pub(super) fn load(
+    graph: &Graph,
+    tensors: &[String],
+    threads: Option<usize>,
+) -> Result<Box<dyn Engine>> {
+    let failed = |why: String| Error::Model { path: graph.name().into(), why };
+    let mut proto = graph.model().clone();
+    if let Some(g) = proto.graph.as_mut() {
+        drop_training_nodes(g);
+        let old = std::mem::take(&mut g.output);
+        for name in tensors {
+            let known = old.iter().chain(&g.value_info).find(|v| v.name.as_ref() == Some(name));
+            let bare = ValueInfoProto { name: Some(name.clone()), ..Default::default() };
+            g.output.push(known.cloned().unwrap_or(bare));
+        }
+    }
+    let model = match open(proto.encode_to_vec(), true) {
+        Ok(model) => model,
+        Err(Refused::Operator(why)) => return Err(operators(graph, &proto).unwrap_or(failed(why))),
+        Err(Refused::Other(why)) => return Err(failed(why)),
+    };
+    let node = |name: &String| {
+        model.find_node(name).ok_or_else(|| Error::NoTap {
+            name: name.clone(),
+            candidates: graph.tensors().join(", "),
+        })
+    };
+    let tensors = tensors.iter().map(node).collect::<Result<_>>()?;
+    let inputs = graph.inputs().into_iter().filter_map(|p| {
+        let id = model.find_node(&p.name)?;
+        Some((p.name, id))
+    });
+    let inputs = inputs.collect();
+    let pool = threads.map(|n| Arc::new(ThreadPool::with_num_threads(n.max(1))));
+    Ok(Box::new(Rten { model, inputs, tensors, pool }))
+}
+
+impl Engine for Rten {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+        let failed = |why: String| Error::Engine { engine: NAME, why };
+        let mut fed = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let id = *self
+                .inputs
+                .get(input.name)
+                .ok_or_else(|| failed(format!("the graph has no input `{}`", input.name)))?;
+            let view = rten::ValueView::from_shape(input.shape, input.data)
+                .map_err(|e| failed(format!("input `{}`: {e}", input.name)))?;
+            fed.push((id, view.into()));
+        }
+        let ids: Vec<NodeId> =
+            wanted.iter().filter_map(|&i| self.tensors.get(i).copied()).collect();
+        if ids.len() != wanted.len() {
+            return Err(failed("a tensor was asked for that was not named at loading".into()));
+        }
+        let mut unique: Vec<NodeId> = Vec::new();
+        for id in &ids {
+            if !unique.contains(id) {
+                unique.push(*id);
+            }
+        }
+        let options = RunOptions::default().with_thread_pool(self.pool.clone());
+        let run = || self.model.run(fed, &unique, Some(options));
+        let values = catch_unwind(AssertUnwindSafe(run))
+            .map_err(|p| failed(format!("it stopped: {}", message(p.as_ref()))))?
+            .map_err(|e| failed(e.to_string()))?;
+        let values: Vec<Value> =
+            values.iter().map(|v| read(v).map_err(failed)).collect::<Result<_>>()?;
+        let at = |id: &NodeId| unique.iter().position(|u| u == id);
+        Ok(ids.iter().filter_map(at).map(|i| values[i].clone()).collect())
+    }
+}
+
+fn read(value: &rten::Value) -> std::result::Result<Value, String> {
+    match value {
+        rten::Value::FloatTensor(t) => Ok(Value { shape: t.shape().to_vec(), data: t.to_vec() }),
+        other => Err(format!("a tensor of type {} was asked for", other.dtype())),
+    }
+}
+
+/// Why a model was not loaded.
+enum Refused {
+    Operator(String),
+    Other(String),
+}
+
+fn open(bytes: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
+    let mut options = ModelOptions::with_all_ops();
+    options.enable_optimization(optimize).prepack_weights(optimize);
+    match catch_unwind(AssertUnwindSafe(|| options.load(bytes))) {
+        Ok(Ok(model)) => Ok(model),
+        Ok(Err(e)) if is_operator(&e) => Err(Refused::Operator(e.to_string())),
+        Ok(Err(e)) => Err(Refused::Other(e.to_string())),
+        Err(panic) => Err(Refused::Other(format!("loading stopped: {}", message(panic.as_ref())))),
+    }
+}
+
+fn is_operator(e: &LoadError) -> bool {
+    e.kind() == LoadErrorKind::OperatorInvalid
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for an unknown reason")
+}
+
+/// Every operator that rten refuses: each is tried alone, with the attributes of its nodes.
+fn operators(graph: &Graph, proto: &ModelProto) -> Option<Error> {
+    let mut tried = BTreeSet::new();
+    let mut first = None;
+    let mut all = BTreeSet::new();
+    let mut nodes = Vec::new();
+    collect(proto.graph.as_ref()?, &mut nodes);
+    for node in nodes {
+        let nested = node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty());
+        let alone = NodeProto {
+            name: None,
+            attribute: if nested { vec![] } else { node.attribute.clone() },
+            ..node.clone()
+        };
+        let kind = format!("{:?} {} {:?}", node.domain, node.op(), alone.attribute);
+        if node.op() == "Constant" || !tried.insert(kind) {
+            continue;
+        }
+        let model = ModelProto {
+            ir_version: proto.ir_version,
+            opset_import: proto.opset_import.clone(),
+            graph: Some(GraphProto { node: vec![alone], ..Default::default() }),
+            ..Default::default()
+        };
+        let Err(Refused::Operator(why)) = open(model.encode_to_vec(), false) else { continue };
+        if nested && !why.contains("not supported") {
+            continue;
+        }
+        let named = node.name.clone().filter(|n| !n.is_empty());
+        first.get_or_insert((named.unwrap_or_else(|| node.out().into()), node.op().to_string()));
+        all.insert(match node.domain.as_deref() {
+            None | Some("" | "ai.onnx") => node.op().to_string(),
+            Some(domain) => format!("{domain}.{}", node.op()),
+        });
+    }
+    let (node, first) = first?;
+    Some(Error::Operators {
+        path: graph.name().into(),
+        engine: NAME,
+        node,
+        first: format!("{first} (opset {})", graph.opset()),
+        all: all.into_iter().collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn collect<'a>(graph: &'a GraphProto, nodes: &mut Vec<&'a NodeProto>) {
+    for node in &graph.node {
+        nodes.push(node);
+        for a in &node.attribute {
+            a.g.iter().chain(&a.graphs).for_each(|g| collect(g, nodes));
+        }
+    }
+}
+
+/// Dropout does nothing when a model is used, and rten has it only for training.
+fn drop_training_nodes(graph: &mut GraphProto) {
+    for node in &mut graph.node {
+        if node.op() == "Dropout" && node.output.iter().skip(1).all(String::is_empty) {
+            node.op_type = Some("Identity".into());
+            node.input.truncate(1);
+            node.output.truncate(1);
+            node.attribute.clear();
+        }
+    }
+}
