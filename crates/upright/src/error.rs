@@ -132,6 +132,16 @@ pub enum Error {
         /// How to fix it.
         help: String,
     },
+    /// A picture that does not fit the model's input.
+    #[error("the model wants {wants} but the picture gives {gives}")]
+    Picture {
+        /// The shape the model takes.
+        wants: String,
+        /// The shape of the picture.
+        gives: String,
+        /// How to fix it.
+        help: String,
+    },
     /// The artifact does not belong to this model.
     #[error("the artifact was fitted on model {fitted}.., this file is {given}..")]
     ArtifactModel {
@@ -208,7 +218,7 @@ impl Error {
     /// A stable code, `area::problem`, for scripts and documentation.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Shape { .. } => "input::shape",
+            Error::Shape { .. } | Error::Picture { .. } => "input::shape",
             Error::UnknownName { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
             Error::Model { .. } => "onnx::model",
@@ -255,6 +265,7 @@ impl Error {
             Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
             | Error::Preprocess { help, .. }
+            | Error::Picture { help, .. }
             | Error::Data { help, .. } => help.clone(),
             _ => String::new(),
         }
