@@ -335,7 +335,7 @@ mod tests {
         let mut options = Options::new(Want::Pictures);
         let read = |options: &Options| source(root.path(), options).unwrap().read(&[0, 1]);
         assert_eq!(read(&options).unwrap().rows, [0]);
-        options.allowance = super::super::Allowance::Count(0);
+        options.allowance = super::super::options::Allowance::Count(0);
         assert_eq!(read(&options).unwrap_err().code(), "data::corrupt");
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use npyz::npz::NpzArchive;
+use zip::ZipArchive;
 
 use super::labels::Labels;
 use super::npy::{Array, Kind};
@@ -22,14 +22,14 @@ const RATIO_CAP: u64 = 200;
 /// An archive of which arrays are read by name.
 pub struct Npz {
     path: PathBuf,
-    archive: NpzArchive<BufReader<File>>,
+    archive: ZipArchive<BufReader<File>>,
 }
 
 impl Npz {
     /// Opens an archive.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Failure::io(path, e))?;
-        let archive = NpzArchive::new(BufReader::new(file)).map_err(|e| {
+        let archive = ZipArchive::new(BufReader::new(file)).map_err(|e| {
             Failure::data(path, format!("not an npz archive: {e}"), "write it with `numpy.savez`")
         })?;
         Ok(Npz { path: path.into(), archive })
@@ -37,16 +37,18 @@ impl Npz {
 
     /// The names of its arrays, sorted.
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.archive.array_names().map(str::to_owned).collect();
+        let names = self.archive.file_names().filter_map(std::result::Result::ok);
+        let mut names: Vec<_> =
+            names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect();
         names.sort();
         names
     }
 
     /// The array of a name, if there is one.
     pub fn array(&mut self, name: &str) -> Result<Option<Array>> {
-        if !self.archive.array_names().any(|n| n == name) {
+        let Some(place) = self.archive.index_for_name(&format!("{name}.npy")) else {
             return Ok(None);
-        }
+        };
         let bad = |why: String| {
             Failure::data(
                 &self.path,
@@ -56,8 +58,7 @@ impl Npz {
         };
         let member = self
             .archive
-            .zip_archive()
-            .by_name(&npyz::npz::file_name_from_array_name(name))
+            .by_index(place)
             .map_err(|e| bad(e.to_string()))?;
         let (size, packed) = (member.size(), member.compressed_size());
         if size > MEMBER_CAP {
@@ -208,14 +209,14 @@ mod tests {
     use std::io::Write;
 
     /// Writes an archive of raw `.npy` members.
-    #[expect(clippy::default_trait_access, reason = "the type is not exported")]
     fn archive(path: &Path, members: &[(&str, Vec<u8>)]) {
-        let mut writer = npyz::npz::NpzWriter::create(path).unwrap();
+        let mut writer = zip::ZipWriter::new(File::create(path).unwrap());
         for (name, bytes) in members {
-            writer.zip_writer().start_file(format!("{name}.npy"), Default::default()).unwrap();
-            writer.zip_writer().write_all(bytes).unwrap();
+            let options = zip::write::SimpleFileOptions::default();
+            writer.start_file(format!("{name}.npy"), options).unwrap();
+            writer.write_all(bytes).unwrap();
         }
-        writer.zip_writer().finish().unwrap();
+        writer.finish().unwrap();
     }
 
     fn opened(members: &[(&str, Vec<u8>)]) -> Result<Opened> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Floats, Ran, npz, upright};
+use crate::support::{Floats, Ran, npz, read_npy, upright};
 use tempfile::{TempDir, tempdir};
 
 /// A folder with `train.npz` and `test.npz` of two classes.
@@ -68,7 +68,7 @@ fn every_file_format_holds_the_same_energies() {
         assert!(ran.err.contains("2 energies by `energy`"), "{}", ran.err);
     }
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
-    let npy: Vec<f32> = npyz::NpyFile::new(&read("e.npy")[..]).unwrap().into_vec().unwrap();
+    let npy = read_npy(&read("e.npy"));
     let printed: Vec<f32> = lines.lines().map(|l| l.parse().unwrap()).collect();
     assert_eq!(npy, printed);
     let csv = String::from_utf8(read("e.csv")).unwrap();

@@ -1,9 +1,9 @@
 //! Running the real binary, and arrays for it to read.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-
-use npyz::WriterBuilder;
 
 /// What the binary did.
 #[derive(Debug)]
@@ -36,24 +36,36 @@ pub(crate) struct Floats<'a>(
 );
 
 /// Writes float32 arrays and int64 labels as `numpy.savez` would.
-#[expect(clippy::default_trait_access, reason = "the type is not exported")]
 pub(crate) fn npz(path: &Path, arrays: &[Floats], labels: Option<&[i64]>) {
-    let mut out = npyz::npz::NpzWriter::create(path).expect("a new file");
+    let mut out = zip::ZipWriter::new(File::create(path).expect("a new file"));
+    let mut member = |name: &str, bytes: Vec<u8>| {
+        let options = zip::write::SimpleFileOptions::default();
+        out.start_file(format!("{name}.npy"), options).expect("an array");
+        out.write_all(&bytes).expect("its numbers");
+    };
     for Floats(name, rows, cols, values) in arrays {
-        let shape = if *cols == 0 { vec![*rows] } else { vec![*rows, *cols] };
-        let mut writer = out
-            .array(name, Default::default())
-            .and_then(|b| b.default_dtype().shape(&shape).begin_nd())
-            .expect("an array");
-        writer.extend(values.iter()).expect("its numbers");
-        writer.finish().expect("its end");
+        let shape = if *cols == 0 { format!("({rows},)") } else { format!("({rows}, {cols})") };
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        member(name, npy("<f4", &shape, &bytes));
     }
     if let Some(labels) = labels {
-        let mut writer = out
-            .array("labels", Default::default())
-            .and_then(|b| b.default_dtype().shape(&[labels.len() as u64]).begin_nd())
-            .expect("an array");
-        writer.extend(labels.iter()).expect("its numbers");
-        writer.finish().expect("its end");
+        let bytes: Vec<u8> = labels.iter().flat_map(|v| v.to_le_bytes()).collect();
+        member("labels", npy("<i8", &format!("({},)", labels.len()), &bytes));
     }
+    out.finish().expect("its end");
+}
+
+/// The bytes of a `.npy` file.
+fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let head =
+        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (head.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00".as_slice(), &length, head.as_bytes(), data].concat()
+}
+
+/// The numbers of a one-row float32 `.npy` file.
+pub(crate) fn read_npy(bytes: &[u8]) -> Vec<f32> {
+    let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert!(bytes.starts_with(b"\x93NUMPY\x01\x00") && start.is_multiple_of(64));
+    bytes[start..].as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }

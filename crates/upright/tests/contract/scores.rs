@@ -105,6 +105,7 @@ fn parts() -> Vec<Part> {
         parts.push(Part::new(row.name));
         for param in row.params {
             match param.domain {
+                Domain::Auto { .. } => {}
                 Domain::Flag(default) => {
                     parts.push(Part::new(row.name).with(param.name, Value::Flag(!default)));
                 }
