@@ -18,7 +18,7 @@ use crate::tensor::{Batch, Matrix, Signal};
 mod describe;
 
 /// Items a micro-batch holds when the model and the options leave it open.
-pub const MICRO_BATCH: usize = 16;
+pub const MICRO_BATCH: usize = 8;
 
 /// The name of the tap that is found by itself: what the last linear layer reads.
 pub const AUTO: &str = "auto";

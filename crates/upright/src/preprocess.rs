@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::tensor::{Batch, Signal};
 
 mod overrides;
+#[cfg(test)]
+mod tests;
 
 pub use overrides::Overrides;
 
@@ -107,6 +109,8 @@ pub enum Channels {
     Rgb,
     /// Blue, green, red: the order is changed by [`Preprocess::normalise`] only.
     Bgr,
+    /// Nothing to choose: strokes and points are taken as they are.
+    AsGiven,
 }
 
 /// Rows and columns.
@@ -397,6 +401,7 @@ impl fmt::Display for Channels {
             Channels::Gray => "gray",
             Channels::Rgb => "rgb",
             Channels::Bgr => "bgr",
+            Channels::AsGiven => "as given",
         })
     }
 }
@@ -417,9 +422,12 @@ impl fmt::Display for Preprocess {
     /// The steps in order, such as `gray -> pad 40x40 with 0 -> x/255`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.channels)?;
+        if self.channels == Channels::AsGiven {
+            return Ok(());
+        }
         match self.resize {
             Some(Resize::Shorter(n)) => {
-                write!(f, " -> resize shorter side to {n} {}", self.filter)?
+                write!(f, " -> resize shorter side to {n} {}", self.filter)?;
             }
             Some(Resize::Exact { height, width }) => {
                 write!(f, " -> resize to {height}x{width} {}", self.filter)?;

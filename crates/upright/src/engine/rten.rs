@@ -35,7 +35,7 @@ impl fmt::Debug for Rten {
     }
 }
 
-/// Prepares a graph; see [`crate::engine::Make::load`].
+/// Prepares a graph; see [`crate::engine::Load`].
 pub(super) fn load(
     graph: &Graph,
     tensors: &[String],
@@ -209,5 +209,64 @@ fn drop_training_nodes(graph: &mut GraphProto) {
             node.output.truncate(1);
             node.attribute.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::build::{graph, model, node, weight};
+
+    #[test]
+    fn every_unsupported_operator_is_named_at_once() {
+        let nodes = vec![
+            node("Relu", &["x"], "a"),
+            node("Unique", &["a"], "b"),
+            node("Relu", &["b"], "c"),
+            node("Bernoulli", &["c"], "y"),
+        ];
+        let e = load(&graph(&model(&[0, 2], nodes, vec![])), &["y".into()], None).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "test.onnx: node `/b` uses operator Unique (opset 17), which the rten engine does \
+             not have; all unsupported operators: Bernoulli, Unique"
+        );
+    }
+
+    #[test]
+    fn fused_tensors_can_still_be_read() {
+        let nodes = vec![
+            node("Sigmoid", &["x"], "gate"),
+            node("Mul", &["x", "gate"], "silu"),
+            node("Dropout", &["silu"], "same"),
+            node("Add", &["same", "b"], "y"),
+        ];
+        let g = graph(&model(&[0, 2], nodes, vec![weight("b", &[2], &[10.0, 20.0])]));
+        let names = ["gate", "silu", "y"].map(String::from);
+        let engine = load(&g, &names, Some(1)).unwrap();
+        let input = Input { name: "x", shape: &[1, 2], data: &[0.0, 2.0] };
+        let values = engine.run(&[input], &[2, 0, 1]).unwrap();
+        assert_eq!(values[0].shape, [1, 2]);
+        for (got, want) in
+            values.iter().zip([[10.0, 21.761_594], [0.5, 0.880_797], [0.0, 1.761_594]])
+        {
+            for (a, b) in got.data.iter().zip(want) {
+                assert!((a - b).abs() < 1e-5, "{got:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_inputs_are_errors() {
+        let g = graph(&model(&[0, 2], vec![node("Relu", &["x"], "y")], vec![]));
+        let engine = load(&g, &["y".into()], None).unwrap();
+        let run =
+            |name, shape: &[usize], data: &[f32]| engine.run(&[Input { name, shape, data }], &[0]);
+        assert!(run("z", &[1, 2], &[0.0; 2]).is_err());
+        assert!(run("x", &[1, 2], &[0.0; 3]).is_err());
+        assert!(run("x", &[1, 3], &[0.0; 3]).is_err());
+        assert!(engine.run(&[], &[0]).is_err());
+        assert!(engine.run(&[], &[5]).is_err());
+        assert!(load(&g, &["ghost".into()], None).is_err());
     }
 }
