@@ -16,6 +16,8 @@ use crate::reduce::{Reduce, Reduction};
 use crate::tensor::{Batch, Matrix, Signal};
 
 mod describe;
+#[cfg(test)]
+mod tests;
 
 /// Items a micro-batch holds when the model and the options leave it open.
 pub const MICRO_BATCH: usize = 8;

@@ -233,8 +233,7 @@ impl Preprocess {
             && to.height <= size.height
             && to.width <= size.width
         {
-            let top = (size.height - to.height).div_ceil(2);
-            let left = (size.width - to.width).div_ceil(2);
+            let (top, left) = (middle(size.height - to.height), middle(size.width - to.width));
             let row = |plane: &[f32], y: usize| {
                 let from = (top + y) * size.width + left;
                 plane[from..from + to.width].to_vec()
@@ -355,6 +354,11 @@ impl Preprocess {
             help,
         }
     }
+}
+
+/// Half the margin, halves to the even side, as torchvision crops.
+fn middle(margin: usize) -> usize {
+    (margin as f64 / 2.0).round_ties_even() as usize
 }
 
 fn target(resize: Resize, size: Size) -> Size {

@@ -117,6 +117,10 @@ fn resizing_and_cropping_follow_pillow() {
     let wide = settings(&[("resize", "4"), ("crop", "4")]).resolve(1).unwrap();
     let item = wide.prepare(&ramp(8, 4, 1), Signal::image(1, 4, 4)).unwrap();
     assert_eq!(item[..4], ramp(8, 4, 1).data()[2..6]);
+    // torchvision.transforms.functional.center_crop starts at round(1 / 2) = 0, round(3 / 2) = 2.
+    let crop = settings(&[("crop", "1x2")]).resolve(1).unwrap();
+    let at = |width| crop.prepare(&ramp(width, 1, 1), Signal::image(1, 1, 2)).unwrap()[0];
+    assert_eq!((at(3), at(5)), (0.0, 2.0 / 5.0));
 }
 
 #[test]
