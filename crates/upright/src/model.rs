@@ -16,9 +16,11 @@ use crate::reduce::{Reduce, Reduction};
 use crate::tensor::{Batch, Matrix, Signal};
 
 mod describe;
+#[cfg(test)]
+mod tests;
 
 /// Items a micro-batch holds when the model and the options leave it open.
-pub const MICRO_BATCH: usize = 16;
+pub const MICRO_BATCH: usize = 8;
 
 /// The name of the tap that is found by itself: what the last linear layer reads.
 pub const AUTO: &str = "auto";

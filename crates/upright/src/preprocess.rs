@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::tensor::{Batch, Signal};
 
 mod overrides;
+#[cfg(test)]
+mod tests;
 
 pub use overrides::Overrides;
 
@@ -107,6 +109,8 @@ pub enum Channels {
     Rgb,
     /// Blue, green, red: the order is changed by [`Preprocess::normalise`] only.
     Bgr,
+    /// Nothing to choose: strokes and points are taken as they are.
+    AsGiven,
 }
 
 /// Rows and columns.
@@ -229,8 +233,7 @@ impl Preprocess {
             && to.height <= size.height
             && to.width <= size.width
         {
-            let top = (size.height - to.height).div_ceil(2);
-            let left = (size.width - to.width).div_ceil(2);
+            let (top, left) = (middle(size.height - to.height), middle(size.width - to.width));
             let row = |plane: &[f32], y: usize| {
                 let from = (top + y) * size.width + left;
                 plane[from..from + to.width].to_vec()
@@ -353,6 +356,11 @@ impl Preprocess {
     }
 }
 
+/// Half the margin, halves to the even side, as torchvision crops.
+fn middle(margin: usize) -> usize {
+    (margin as f64 / 2.0).round_ties_even() as usize
+}
+
 fn target(resize: Resize, size: Size) -> Size {
     match resize {
         Resize::Exact { height, width } => Size { height, width },
@@ -397,6 +405,7 @@ impl fmt::Display for Channels {
             Channels::Gray => "gray",
             Channels::Rgb => "rgb",
             Channels::Bgr => "bgr",
+            Channels::AsGiven => "as given",
         })
     }
 }
@@ -417,9 +426,12 @@ impl fmt::Display for Preprocess {
     /// The steps in order, such as `gray -> pad 40x40 with 0 -> x/255`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.channels)?;
+        if self.channels == Channels::AsGiven {
+            return Ok(());
+        }
         match self.resize {
             Some(Resize::Shorter(n)) => {
-                write!(f, " -> resize shorter side to {n} {}", self.filter)?
+                write!(f, " -> resize shorter side to {n} {}", self.filter)?;
             }
             Some(Resize::Exact { height, width }) => {
                 write!(f, " -> resize to {height}x{width} {}", self.filter)?;

@@ -1,5 +1,5 @@
 //! Every export of every small network: the tap found in the graph holds what
-//! PyTorch feeds its last linear layer, the logits are PyTorch's, and the head
+//! torch feeds its last linear layer, the logits are those of torch, and the head
 //! makes them out of the features.
 #![allow(clippy::unwrap_used)]
 

@@ -37,12 +37,15 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>>;
 }
 
+/// Prepares a graph to compute the named tensors, which may lie anywhere in it, on so many
+/// threads; by default one a core.
+pub type Load = fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>;
+
 /// How to make an engine.
 #[derive(Debug)]
 pub struct Make {
-    /// Prepares a graph to compute the named tensors, which may lie anywhere in it,
-    /// on so many threads; by default one a core.
-    pub load: fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>,
+    /// Prepares a graph.
+    pub load: Load,
 }
 
 const NO_PARAMS: &[Param] = &[];
@@ -55,7 +58,7 @@ pub const TABLE: &[Kind<Make>] = &[Kind {
     make: Make { load: rten::load },
 }];
 
-/// Prepares a graph on the named engine; see [`Make::load`].
+/// Prepares a graph on the named engine; see [`Load`].
 pub fn load(
     engine: &str,
     graph: &Graph,

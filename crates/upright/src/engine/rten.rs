@@ -17,7 +17,7 @@ use rten_tensor::prelude::*;
 use crate::engine::{Engine, Input, Value};
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
-use crate::onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
 /// Its name in the table.
 pub(super) const NAME: &str = "rten";
@@ -35,7 +35,7 @@ impl fmt::Debug for Rten {
     }
 }
 
-/// Prepares a graph; see [`crate::engine::Make::load`].
+/// Prepares a graph; see [`crate::engine::Load`].
 pub(super) fn load(
     graph: &Graph,
     tensors: &[String],
@@ -44,7 +44,12 @@ pub(super) fn load(
     let failed = |why: String| Error::Model { path: graph.name().into(), why };
     let mut proto = graph.model().clone();
     if let Some(g) = proto.graph.as_mut() {
-        drop_training_nodes(g);
+        if let Some(node) = adapt(g) {
+            return Err(failed(format!(
+                "node `{node}` pads with SAME_LOWER, which the rten engine does not do; export \
+                 it with explicit pads"
+            )));
+        }
         let old = std::mem::take(&mut g.output);
         for name in tensors {
             let known = old.iter().chain(&g.value_info).find(|v| v.name.as_ref() == Some(name));
@@ -200,14 +205,127 @@ fn collect<'a>(graph: &'a GraphProto, nodes: &mut Vec<&'a NodeProto>) {
     }
 }
 
-/// Dropout does nothing when a model is used, and rten has it only for training.
-fn drop_training_nodes(graph: &mut GraphProto) {
+/// Writes out what rten does not do by itself: Dropout, which does nothing when a model is
+/// used, becomes Identity; kernels and strides that the standard lets a file leave out are
+/// filled in. Returns a node that rten would run in another way than the standard says.
+fn adapt(graph: &mut GraphProto) -> Option<String> {
+    let kernels: BTreeMap<&str, &[i64]> = graph
+        .initializer
+        .iter()
+        .filter_map(|t| Some((t.name.as_deref()?, t.dims.get(2..)?)))
+        .collect();
+    let mut wrong = None;
     for node in &mut graph.node {
-        if node.op() == "Dropout" && node.output.iter().skip(1).all(String::is_empty) {
-            node.op_type = Some("Identity".into());
-            node.input.truncate(1);
-            node.output.truncate(1);
-            node.attribute.clear();
+        match node.op() {
+            "Dropout" if node.output.iter().skip(1).all(String::is_empty) => {
+                node.op_type = Some("Identity".into());
+                node.input.truncate(1);
+                node.output.truncate(1);
+                node.attribute.clear();
+            }
+            "Conv" | "ConvTranspose" | "ConvInteger" if node.attr("kernel_shape").is_none() => {
+                if let Some(kernel) = node.arg(1).and_then(|w| kernels.get(w)) {
+                    node.attribute.push(ints("kernel_shape", kernel.to_vec()));
+                }
+            }
+            "MaxPool" | "AveragePool" if node.attr("strides").is_none() => {
+                let rank = node.attr("kernel_shape").map_or(0, |a| a.ints.len());
+                node.attribute.push(ints("strides", vec![1; rank]));
+            }
+            _ => {}
         }
+        if node.attr("auto_pad").is_some_and(|a| a.s.as_deref() == Some(b"SAME_LOWER")) {
+            wrong.get_or_insert_with(|| node.name.clone().unwrap_or_default());
+        }
+    }
+    wrong
+}
+
+fn ints(name: &str, ints: Vec<i64>) -> AttributeProto {
+    const INTS: i32 = 7;
+    AttributeProto { name: Some(name.into()), r#type: Some(INTS), ints, ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::build::{graph, model, node, weight};
+
+    #[test]
+    fn every_unsupported_operator_is_named_at_once() {
+        let nodes = vec![
+            node("Relu", &["x"], "a"),
+            node("Unique", &["a"], "b"),
+            node("Relu", &["b"], "c"),
+            node("Bernoulli", &["c"], "y"),
+        ];
+        let e = load(&graph(&model(&[0, 2], nodes, vec![])), &["y".into()], None).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "test.onnx: node `/b` uses operator Unique (opset 17), which the rten engine does \
+             not have; all unsupported operators: Bernoulli, Unique"
+        );
+    }
+
+    #[test]
+    fn fused_tensors_can_still_be_read() {
+        let nodes = vec![
+            node("Sigmoid", &["x"], "gate"),
+            node("Mul", &["x", "gate"], "silu"),
+            node("Dropout", &["silu"], "same"),
+            node("Add", &["same", "b"], "y"),
+        ];
+        let g = graph(&model(&[0, 2], nodes, vec![weight("b", &[2], &[10.0, 20.0])]));
+        let names = ["gate", "silu", "y"].map(String::from);
+        let engine = load(&g, &names, Some(1)).unwrap();
+        let input = Input { name: "x", shape: &[1, 2], data: &[0.0, 2.0] };
+        let values = engine.run(&[input], &[2, 0, 1]).unwrap();
+        assert_eq!(values[0].shape, [1, 2]);
+        for (got, want) in
+            values.iter().zip([[10.0, 21.761_594], [0.5, 0.880_797], [0.0, 1.761_594]])
+        {
+            for (a, b) in got.data.iter().zip(want) {
+                assert!((a - b).abs() < 1e-5, "{got:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_standard_lets_a_file_leave_out_is_filled_in() {
+        let mut pool = node("MaxPool", &["c"], "p");
+        pool.attribute.push(ints("kernel_shape", vec![2, 1]));
+        let nodes = vec![node("Conv", &["x", "w"], "c"), pool, node("Flatten", &["p"], "y")];
+        let w = weight("w", &[1, 1, 1, 2], &[1.0, 10.0]);
+        let g = graph(&model(&[0, 1, 3, 2], nodes, vec![w]));
+        let engine = load(&g, &["y".into()], None).unwrap();
+        let input =
+            Input { name: "x", shape: &[1, 1, 3, 2], data: &[1.0, 2.0, 5.0, 6.0, 3.0, 4.0] };
+        // Rows become 21, 65 and 43; then the larger of each two neighbours.
+        assert_eq!(engine.run(&[input], &[0]).unwrap()[0].data, [65.0, 65.0]);
+    }
+
+    #[test]
+    fn padding_that_rten_would_do_differently_is_refused() {
+        let mut conv = node("Conv", &["x", "w"], "y");
+        let how = Some(b"SAME_LOWER".to_vec());
+        let name = Some("auto_pad".into());
+        conv.attribute.push(AttributeProto { name, s: how, r#type: Some(3), ..Default::default() });
+        let g = graph(&model(&[0, 1, 3, 2], vec![conv], vec![weight("w", &[1, 1, 1, 1], &[1.0])]));
+        let e = load(&g, &["y".into()], None).unwrap_err().to_string();
+        assert!(e.contains("node `/y` pads with SAME_LOWER"), "{e}");
+    }
+
+    #[test]
+    fn wrong_inputs_are_errors() {
+        let g = graph(&model(&[0, 2], vec![node("Relu", &["x"], "y")], vec![]));
+        let engine = load(&g, &["y".into()], None).unwrap();
+        let run =
+            |name, shape: &[usize], data: &[f32]| engine.run(&[Input { name, shape, data }], &[0]);
+        assert!(run("z", &[1, 2], &[0.0; 2]).is_err());
+        assert!(run("x", &[1, 2], &[0.0; 3]).is_err());
+        assert!(run("x", &[1, 3], &[0.0; 3]).is_err());
+        assert!(engine.run(&[], &[0]).is_err());
+        assert!(engine.run(&[], &[5]).is_err());
+        assert!(load(&g, &["ghost".into()], None).is_err());
     }
 }

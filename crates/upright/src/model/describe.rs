@@ -4,7 +4,7 @@ use crate::engine::Value;
 use crate::error::{Error, Result};
 use crate::model::AUTO;
 use crate::onnx::{Dim, Ending, Graph, Port};
-use crate::preprocess::{Overrides, Preprocess, Resize, Size};
+use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
 use crate::tensor::{Batch, Signal};
 
 fn unusable(graph: &Graph, why: String) -> Error {
@@ -43,11 +43,10 @@ pub(super) fn signal(
         if !fits(&signal.shape()) {
             return Err(bad(&format!("it cannot take items of {:?}", signal.shape())));
         }
-        let channels = match signal {
-            Signal::Image { channels, .. } => channels,
-            _ => 1,
+        return match signal {
+            Signal::Image { channels, .. } => Ok((signal, said.resolve(channels)?)),
+            _ => Ok((signal, plain())),
         };
-        return Ok((signal, said.resolve(channels)?));
     }
     match dims {
         [_, Dim::Fixed(channels), height, width] => {
@@ -67,10 +66,15 @@ pub(super) fn signal(
             if signal.size() == 0 {
                 return Err(bad("it is empty"));
             }
-            Ok((signal, Overrides::default().resolve(1).map(|p| Preprocess { ..p })?))
+            Ok((signal, plain()))
         }
         _ => Err(bad("it must be [N,C,H,W] for images, [N,L,3] for strokes or points")),
     }
+}
+
+/// No preprocessing.
+fn plain() -> Preprocess {
+    Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }
 }
 
 fn image(

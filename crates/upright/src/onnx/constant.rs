@@ -93,7 +93,8 @@ impl Constant {
 
 impl Graph {
     /// The value of a tensor that does not depend on the input: a weight, a `Constant` node,
-    /// or either behind Identity, Cast, Transpose, Reshape, Squeeze or Unsqueeze.
+    /// or either behind Identity, Cast, Transpose, Reshape, Squeeze, Unsqueeze or Flatten, of
+    /// which the last three are read as dropping every dimension of size 1.
     pub fn constant(&self, tensor: &str) -> Option<Constant> {
         self.constant_behind(tensor, DEPTH)
     }
@@ -135,18 +136,17 @@ impl Graph {
 
     /// A constant of whole numbers: a shape, or axes.
     pub(crate) fn integers(&self, tensor: &str) -> Option<Vec<i64>> {
-        let stored = match self.raw_initializer(tensor) {
-            Some(t) => t,
-            None => {
-                let node = self.node(tensor)?;
-                match node.op() {
-                    "Constant" => match node.attr("value").and_then(|a| a.t.as_ref()) {
-                        Some(t) => t,
-                        None => return node.attr("value_ints").map(|a| a.ints.clone()),
-                    },
-                    "Identity" => return self.integers(node.arg(0)?),
-                    _ => return None,
-                }
+        let stored = if let Some(t) = self.raw_initializer(tensor) {
+            t
+        } else {
+            let node = self.node(tensor)?;
+            match node.op() {
+                "Constant" => match node.attr("value").and_then(|a| a.t.as_ref()) {
+                    Some(t) => t,
+                    None => return node.attr("value_ints").map(|a| a.ints.clone()),
+                },
+                "Identity" => return self.integers(node.arg(0)?),
+                _ => return None,
             }
         };
         match (stored.data_type?, stored.raw_data.as_deref()) {

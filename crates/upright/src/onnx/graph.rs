@@ -98,18 +98,18 @@ impl Graph {
         check_size(&name, meta.len())?;
         let mut bytes = Vec::with_capacity(meta.len() as usize);
         file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-        Self::read(name, &bytes, Some(path.parent().unwrap_or(Path::new("."))))
+        Self::read(&name, &bytes, Some(path.parent().unwrap_or(Path::new("."))))
     }
 
     /// Reads a model from memory; `name` stands for it in messages. Weights in other
     /// files are refused.
     pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Result<Self> {
-        Self::read(name.into(), bytes, None)
+        Self::read(&name.into(), bytes, None)
     }
 
-    fn read(name: String, bytes: &[u8], folder: Option<&Path>) -> Result<Self> {
-        let bad = |why: String| Error::Model { path: name.clone(), why };
-        check_size(&name, bytes.len() as u64)?;
+    fn read(name: &str, bytes: &[u8], folder: Option<&Path>) -> Result<Self> {
+        let bad = |why: String| Error::Model { path: name.into(), why };
+        check_size(name, bytes.len() as u64)?;
         if bytes.is_empty() {
             return Err(bad("it is empty".into()));
         }
@@ -120,13 +120,13 @@ impl Graph {
         let Some(graph) = model.graph.as_mut() else {
             return Err(bad("it has no graph".into()));
         };
-        external::inline(graph, folder, &name, bytes.len() as u64, &mut hash)?;
+        external::inline(graph, folder, name, bytes.len() as u64, &mut hash)?;
         let fingerprint = hash.finalize().to_hex().to_string();
         if model.opset_import.is_empty() {
             return Err(bad("it names no operator set".into()));
         }
         let mut read = Graph {
-            name: name.clone(),
+            name: name.into(),
             model,
             fingerprint,
             producers: HashMap::new(),

@@ -12,3 +12,8 @@ pub use constant::Constant;
 pub use graph::{Dim, Graph, Operator, Port};
 pub use head::Ending;
 pub use taps::Candidate;
+
+#[cfg(test)]
+pub(crate) mod build;
+#[cfg(test)]
+mod tests;
