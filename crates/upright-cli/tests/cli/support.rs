@@ -69,3 +69,29 @@ pub(crate) fn read_npy(bytes: &[u8]) -> Vec<f32> {
     assert!(bytes.starts_with(b"\x93NUMPY\x01\x00") && start.is_multiple_of(64));
     bytes[start..].as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }
+
+/// Writes the embedded classifier as `model.onnx` into a folder.
+pub(crate) fn model(folder: &Path) {
+    std::fs::write(folder.join("model.onnx"), upright::samples::glyph_model()).expect("a file");
+}
+
+/// Writes drawn digits as `NAME/<class>/<row>.png`.
+pub(crate) fn digits(folder: &Path, name: &str, count: usize, seed: u64) {
+    let samples = upright::samples::digits(count, seed).expect("digits");
+    let labels = samples.labels().expect("labels");
+    for (i, label) in labels.iter().enumerate() {
+        let class = folder.join(name).join(label.to_string());
+        std::fs::create_dir_all(&class).expect("a folder");
+        png(&class.join(format!("{i:04}.png")), samples.batch().item(i), 40);
+    }
+}
+
+/// Writes a square grey picture.
+pub(crate) fn png(path: &Path, pixels: &[f32], side: u32) {
+    let bytes = pixels.iter().map(|v| (v * 255.0).round() as u8).collect();
+    image::GrayImage::from_raw(side, side, bytes).expect("pixels").save(path).expect("a file");
+}
+
+/// Arguments of a small fit of `model.onnx` on `train`, which writes `model.upright`.
+pub(crate) const FIT: &[&str] =
+    &["fit", "model.onnx", "train", "--budget", "12", "--calibration", "120", "--score", "proto"];
