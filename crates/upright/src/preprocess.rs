@@ -5,8 +5,6 @@
 //! [`Preprocess::normalise`] applies scale, mean, deviation and channel order:
 //! `(255 scale x - mean) / std`.
 
-use std::fmt;
-
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::F32;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
@@ -15,56 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::tensor::{Batch, Signal};
 
+mod display;
 mod overrides;
+mod picture;
 #[cfg(test)]
 mod tests;
 
 pub use overrides::Overrides;
-
-/// A decoded picture: rows of pixels, channels interleaved, values in 0..1.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
-    width: usize,
-    height: usize,
-    channels: usize,
-    data: Vec<f32>,
-}
-
-impl Picture {
-    /// Wraps pixels of 1 (grey), 2 (grey, alpha), 3 (red, green, blue) or 4 (and alpha) channels.
-    pub fn new(width: usize, height: usize, channels: usize, data: Vec<f32>) -> Result<Self> {
-        let size = width.checked_mul(height).and_then(|s| s.checked_mul(channels));
-        if size != Some(data.len()) || data.is_empty() || !(1..=4).contains(&channels) {
-            return Err(Error::shape("picture", (height, width, channels), data.len()));
-        }
-        Ok(Picture { width, height, channels, data })
-    }
-
-    /// Wraps 8-bit pixels, dividing by 255.
-    pub fn from_u8(width: usize, height: usize, channels: usize, data: &[u8]) -> Result<Self> {
-        Self::new(width, height, channels, data.iter().map(|v| f32::from(*v) / 255.0).collect())
-    }
-
-    /// Columns.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Rows.
-    pub fn height(&self) -> usize {
-        self.height
-    }
-
-    /// Values a pixel.
-    pub fn channels(&self) -> usize {
-        self.channels
-    }
-
-    /// The values, pixel after pixel.
-    pub fn data(&self) -> &[f32] {
-        &self.data
-    }
-}
+pub use picture::Picture;
 
 /// How a picture is brought to another size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -397,72 +353,4 @@ fn resized(plane: &[f32], from: Size, to: Size, filter: Filter) -> Result<Vec<f3
         .resize_typed(&source, &mut out, &ResizeOptions::new().resize_alg(algorithm))
         .map_err(|e| bad(e.to_string()))?;
     Ok(out.pixels().iter().map(|p| p.0.clamp(0.0, 1.0)).collect())
-}
-
-impl fmt::Display for Channels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Channels::Gray => "gray",
-            Channels::Rgb => "rgb",
-            Channels::Bgr => "bgr",
-            Channels::AsGiven => "as given",
-        })
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Filter::Bilinear => "bilinear",
-            Filter::Nearest => "nearest",
-            Filter::Bicubic => "bicubic",
-            Filter::Lanczos => "lanczos",
-            Filter::Box => "box",
-        })
-    }
-}
-
-impl fmt::Display for Preprocess {
-    /// The steps in order, such as `gray -> pad 40x40 with 0 -> x/255`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.channels)?;
-        if self.channels == Channels::AsGiven {
-            return Ok(());
-        }
-        match self.resize {
-            Some(Resize::Shorter(n)) => {
-                write!(f, " -> resize shorter side to {n} {}", self.filter)?;
-            }
-            Some(Resize::Exact { height, width }) => {
-                write!(f, " -> resize to {height}x{width} {}", self.filter)?;
-            }
-            None => {}
-        }
-        if let Some(s) = self.crop {
-            write!(f, " -> crop {}x{}", s.height, s.width)?;
-        }
-        if let Some(s) = self.pad {
-            write!(f, " -> pad to {}x{} with {}", s.height, s.width, self.fill)?;
-        }
-        let list = |v: &[f64]| match v {
-            [one] => format!("{one}"),
-            all => format!("[{}]", all.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")),
-        };
-        let over = 1.0 / self.scale;
-        let x = if (self.scale - 1.0).abs() < 1e-12 {
-            "x".to_string()
-        } else if (over - over.round()).abs() < 1e-9 {
-            format!("x/{}", over.round())
-        } else {
-            format!("{} x", self.scale)
-        };
-        let shifted = self.mean.iter().any(|m| *m != 0.0);
-        let divided = self.std.iter().any(|s| (*s - 1.0).abs() > 0.0);
-        match (shifted, divided) {
-            (false, false) => write!(f, " -> {x}"),
-            (true, false) => write!(f, " -> {x} - {}", list(&self.mean)),
-            (false, true) => write!(f, " -> ({x}) / {}", list(&self.std)),
-            (true, true) => write!(f, " -> ({x} - {}) / {}", list(&self.mean), list(&self.std)),
-        }
-    }
 }
