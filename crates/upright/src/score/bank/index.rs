@@ -262,13 +262,17 @@ impl Index {
         match &self.rows {
             Rows::Full(data) => row.copy_from_slice(&data[at]),
             Rows::Half { low, step } => {
-                let step = step[i];
-                for (((r, &h), &l), &m) in
-                    row.iter_mut().zip(&self.bytes[at.clone()]).zip(&low[at]).zip(&self.mean)
-                {
-                    let v = f64::from(m) + step * f64::from(join(h, l));
-                    *r = (v as f32).clamp(f32::MIN, f32::MAX);
-                }
+                let (step, high, low) = (step[i], &self.bytes[at.clone()], &low[at]);
+                pulp::Arch::new().dispatch(
+                    #[inline(always)]
+                    || {
+                        for (((r, &h), &l), &m) in row.iter_mut().zip(high).zip(low).zip(&self.mean)
+                        {
+                            let v = f64::from(m) + step * f64::from(join(h, l));
+                            *r = (v as f32).clamp(f32::MIN, f32::MAX);
+                        }
+                    },
+                );
             }
         }
     }
@@ -365,6 +369,7 @@ fn split(whole: i32) -> (u8, i8) {
 }
 
 /// The inverse of [`split`].
+#[inline]
 fn join(high: u8, low: i8) -> i32 {
     ((i32::from(high) - 128) << 8) + i32::from(low)
 }

@@ -49,6 +49,15 @@ const LANES: usize = 8;
 
 impl Sums {
     pub(super) fn new(query: &[f32], row: &[f32]) -> Self {
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || Sums::add_up(query, row),
+        )
+    }
+
+    #[expect(clippy::inline_always, reason = "it takes the caller's instruction set only so")]
+    #[inline(always)]
+    fn add_up(query: &[f32], row: &[f32]) -> Self {
         let mut lanes = [[0.0f64; LANES]; 4];
         let (q, q_rest) = query.as_chunks::<LANES>();
         let (b, b_rest) = row.as_chunks::<LANES>();

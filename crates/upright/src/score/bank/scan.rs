@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions};
 use rten_tensor::NdTensorView;
 
-use super::index::{Index, Row, TINY, norm};
+use super::index::{Index, Row, TINY};
 use super::metric::{Metric, Sums};
 
 /// Rows multiplied at a time.
@@ -81,57 +81,67 @@ impl Key {
     }
 }
 
-/// Some queries, each number an array over them.
+/// Some queries, each number an array over them: what [`Row`] is for a vector.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lanes {
+    /// 128 times the sum of a stand-in.
+    offset: [i32; LANES],
+    step: [f32; LANES],
+    square: [f32; LANES],
+    /// At least `|q - mean|`.
+    size: [f32; LANES],
+    miss: [f32; LANES],
+    inverse: [f32; LANES],
+    /// `q . mean`.
+    shift: [f32; LANES],
+    /// Room for rounding where products with the mean are added.
+    slack: [f32; LANES],
+}
+
+/// Queries, padded to whole [`Lanes`] with zeros.
 struct Batch {
+    queries: usize,
     /// 8-bit stand-ins, a row a query.
     bytes: Vec<i8>,
-    /// 128 times the sum of a stand-in.
-    offset: Vec<i32>,
-    step: Vec<f32>,
-    square: Vec<f32>,
-    size: Vec<f32>,
-    miss: Vec<f32>,
-    inverse: Vec<f32>,
-    shift: Vec<f32>,
-    slack: Vec<f32>,
+    lanes: Vec<Lanes>,
 }
 
 impl Batch {
     fn new(index: &Index, queries: &[&[f32]], key: &Key, top: f64) -> Self {
         let (n, cols) = (queries.len(), index.cols());
-        let padded = n.next_multiple_of(LANES);
-        let zeros = || vec![0.0f32; padded];
+        let lanes = n.div_ceil(LANES);
         let mut batch = Batch {
-            bytes: vec![0; n * cols],
-            offset: vec![0; padded],
-            step: zeros(),
-            square: zeros(),
-            size: zeros(),
-            miss: zeros(),
-            inverse: zeros(),
-            shift: zeros(),
-            slack: zeros(),
+            queries: n,
+            bytes: vec![0; lanes * LANES * cols],
+            lanes: vec![Lanes::default(); lanes],
         };
-        let mut centred = vec![0.0f64; cols];
-        for (j, query) in queries.iter().enumerate() {
-            batch.set(j, index, query, key, top, &mut centred);
-        }
+        let pairs = batch.lanes.par_iter_mut().zip(batch.bytes.par_chunks_mut(LANES * cols));
+        pairs.zip(queries.par_chunks(LANES)).for_each(|((lanes, bytes), queries)| {
+            let mut centred = vec![0.0f64; cols];
+            for (l, (query, bytes)) in queries.iter().zip(bytes.chunks_mut(cols)).enumerate() {
+                lanes.set(l, index, query, key, top, &mut centred, bytes);
+            }
+        });
         batch
     }
+}
 
+impl Lanes {
+    #[expect(clippy::too_many_arguments, reason = "one query into one place of each array")]
     fn set(
         &mut self,
-        j: usize,
+        l: usize,
         index: &Index,
         query: &[f32],
         key: &Key,
         top: f64,
         centred: &mut [f64],
+        bytes: &mut [i8],
     ) {
-        let unit = index.unit;
+        let unit = 1.0 / index.unit;
         let (mut widest, mut square, mut whole, mut shift) = (0.0f64, 0.0, 0.0, 0.0);
         for ((c, &q), &m) in centred.iter_mut().zip(query).zip(index.mean()) {
-            let (q, m) = (f64::from(q) / unit, f64::from(m) / unit);
+            let (q, m) = (f64::from(q) * unit, f64::from(m) * unit);
             *c = q - m;
             widest = widest.max(c.abs());
             square += *c * *c;
@@ -141,32 +151,35 @@ impl Batch {
         let (away, size): (f64, f64) = (square.sqrt(), whole.sqrt());
         let vague = key.cosine > 0.0 && size > 0.0 && size < TINY;
         if !key.sound || vague || away > 1.0 / TINY || size > 1.0 / TINY {
-            self.size[j] = 1e30;
-            self.miss[j] = 1e30;
-            self.slack[j] = 1e30;
-            self.inverse[j] = 1.0;
+            self.size[l] = 1e30;
+            self.miss[l] = 1e30;
+            self.slack[l] = 1e30;
+            self.inverse[l] = 1.0;
             return;
         }
         let step = widest / top;
-        let bytes = &mut self.bytes[j * centred.len()..(j + 1) * centred.len()];
         let mut sum = 0;
+        let mut miss = square;
         if step > 0.0 {
+            miss = 0.0;
+            let per = 1.0 / step;
             for (b, &c) in bytes.iter_mut().zip(centred.iter()) {
-                let whole = libm::rint(c / step).clamp(-top, top) as i8;
-                *b = whole;
-                sum += i32::from(whole);
+                let whole = (c * per).round_ties_even().clamp(-top, top);
+                let left = c - step * whole;
+                miss += left * left;
+                *b = whole as i8;
+                sum += i32::from(*b);
             }
         }
-        let miss = norm(centred.iter().zip(bytes.iter()).map(|(&c, &b)| c - step * f64::from(b)));
-        self.offset[j] = 128 * sum;
-        self.step[j] = step as f32;
-        self.square[j] = square as f32;
-        self.size[j] = (away * 1.000_01).max(1e-12) as f32;
-        self.miss[j] = (miss * 1.000_01).max(1e-12) as f32;
-        self.inverse[j] = if size > 0.0 { (1.0 / size) as f32 } else { 0.0 };
-        self.shift[j] = shift as f32;
+        self.offset[l] = 128 * sum;
+        self.step[l] = step as f32;
+        self.square[l] = square as f32;
+        self.size[l] = (away * 1.000_01).max(1e-12) as f32;
+        self.miss[l] = (miss.sqrt() * 1.000_01).max(1e-12) as f32;
+        self.inverse[l] = if size > 0.0 { (1.0 / size) as f32 } else { 0.0 };
+        self.shift[l] = shift as f32;
         if key.cosine > 0.0 {
-            self.slack[j] = (4e-6 * index.centre * (size + index.radius)) as f32;
+            self.slack[l] = (4e-6 * index.centre * (size + index.radius)) as f32;
         }
     }
 }
@@ -207,31 +220,34 @@ impl Limits {
     }
 }
 
-/// A bound below a pair's key, or above it.
+/// Bounds below the keys of a vector and some queries, or above them.
 #[expect(clippy::inline_always, reason = "the loops around it vectorise only if it is inlined")]
 #[inline(always)]
-fn bound<const EUCLID: bool, const COSINE: bool, const ABOVE: bool>(
+fn bounds<const EUCLID: bool, const COSINE: bool, const ABOVE: bool>(
     key: &Key,
     row: &Row,
-    batch: &Batch,
-    j: usize,
-    product: i32,
-) -> f32 {
-    let dot = row.step * batch.step[j] * (product - batch.offset[j]) as f32;
-    let miss = row.miss * batch.size[j] + row.reach * batch.miss[j] + batch.slack[j];
-    let dot = if ABOVE { dot - miss } else { dot + miss };
+    lanes: &Lanes,
+    products: &[i32; LANES],
+) -> [f32; LANES] {
     let side = if ABOVE { 4e-6 } else { -4e-6 };
-    let mut v = 0.0;
-    if EUCLID {
-        let base = row.square + batch.square[j];
-        let square = (base - 2.0 * dot + side * base).max(0.0);
-        v += key.euclid * if COSINE && key.root { square.sqrt() } else { square };
+    let mut bounds = [0.0; LANES];
+    for l in 0..LANES {
+        let dot = row.step * lanes.step[l] * (products[l] - lanes.offset[l]) as f32;
+        let miss = row.miss * lanes.size[l] + row.reach * lanes.miss[l] + lanes.slack[l];
+        let dot = if ABOVE { dot - miss } else { dot + miss };
+        let mut v = 0.0;
+        if EUCLID {
+            let base = row.square + lanes.square[l];
+            let square = (base - 2.0 * dot + side * base).max(0.0);
+            v += key.euclid * if COSINE && key.root { square.sqrt() } else { square };
+        }
+        if COSINE {
+            let cos = (dot + row.shift + lanes.shift[l]) * (row.inverse * lanes.inverse[l]);
+            v += key.cosine * (1.0 + 0.25 * side - cos.clamp(-1.0, 1.0));
+        }
+        bounds[l] = v + side * v;
     }
-    if COSINE {
-        let cos = (dot + row.shift + batch.shift[j]) * (row.inverse * batch.inverse[j]);
-        v += key.cosine * (1.0 + 0.25 * side - cos.clamp(-1.0, 1.0));
-    }
-    v + side * v
+    bounds
 }
 
 impl Index {
@@ -252,13 +268,9 @@ impl Index {
             .flat_map(|queries| {
                 let batch = Batch::new(self, queries, &key, top);
                 match (key.euclid > 0.0, key.cosine > 0.0) {
-                    (true, true) => {
-                        self.scan::<true, true>(&gemm, &key, &batch, queries.len(), &range, k)
-                    }
-                    (false, true) => {
-                        self.scan::<false, true>(&gemm, &key, &batch, queries.len(), &range, k)
-                    }
-                    _ => self.scan::<true, false>(&gemm, &key, &batch, queries.len(), &range, k),
+                    (true, true) => self.scan::<true, true>(&gemm, &key, &batch, &range, k),
+                    (false, true) => self.scan::<false, true>(&gemm, &key, &batch, &range, k),
+                    _ => self.scan::<true, false>(&gemm, &key, &batch, &range, k),
                 }
             })
             .collect()
@@ -269,26 +281,27 @@ impl Index {
         gemm: &GemmExecutor<u8, i8, i32>,
         key: &Key,
         batch: &Batch,
-        n: usize,
         range: &Range<usize>,
         k: usize,
     ) -> Vec<Vec<Maybe>> {
-        let cols = self.cols();
-        let view = NdTensorView::from_data([n, cols], &batch.bytes[..]);
+        let (cols, n) = (self.cols(), batch.queries);
+        let width = batch.lanes.len() * LANES;
+        let view = NdTensorView::from_data([width, cols], &batch.bytes[..]);
         let packed = gemm.prepack_b(view.transposed());
         let limits = Limits::new(k, n);
+        let arch = pulp::Arch::new();
         let blocks: Vec<usize> = range.clone().step_by(BLOCK).collect();
         let hits: Vec<Vec<(u32, Maybe)>> = blocks
             .par_iter()
             .map_init(
-                || vec![0i32; BLOCK * n],
+                || vec![0i32; BLOCK * width],
                 |products, &from| {
                     let to = (from + BLOCK).min(range.end);
                     let rows = NdTensorView::from_data(
                         [to - from, cols],
                         &self.bytes[from * cols..to * cols],
                     );
-                    let products = &mut products[..(to - from) * n];
+                    let products = &mut products[..(to - from) * width];
                     let done = gemm.gemm(
                         products,
                         GemmInputA::Unpacked(rows),
@@ -299,7 +312,10 @@ impl Index {
                         // Shapes agree by construction; were they not to, every row stays.
                         return everything(from..to, n);
                     }
-                    self.sift::<EUCLID, COSINE>(key, batch, &limits, products, from..to)
+                    arch.dispatch(
+                        #[inline(always)]
+                        || self.sift::<EUCLID, COSINE>(key, batch, &limits, products, from..to),
+                    )
                 },
             )
             .collect();
@@ -316,6 +332,8 @@ impl Index {
     }
 
     /// The pairs of a block whose lower bounds do not exceed the limits.
+    #[expect(clippy::inline_always, reason = "it takes the caller's instruction set only so")]
+    #[inline(always)]
     fn sift<const EUCLID: bool, const COSINE: bool>(
         &self,
         key: &Key,
@@ -324,28 +342,32 @@ impl Index {
         products: &[i32],
         rows: Range<usize>,
     ) -> Vec<(u32, Maybe)> {
-        let n = limits.limit.len();
-        let mut limit: Vec<f32> = (0..n).map(|j| limits.get(j)).collect();
+        let mut limit = vec![[f32::NEG_INFINITY; LANES]; batch.lanes.len()];
+        for (j, limit) in limit.as_flattened_mut().iter_mut().take(batch.queries).enumerate() {
+            *limit = limits.get(j);
+        }
         let mut hits = Vec::new();
-        for (i, products) in rows.zip(products.chunks_exact(n)) {
+        let (products, _) = products.as_chunks::<LANES>();
+        for (i, products) in rows.zip(products.chunks_exact(batch.lanes.len())) {
             let row = &self.stats[i];
-            for from in (0..n).step_by(LANES) {
-                let to = (from + LANES).min(n);
+            for (c, ((products, lanes), limit)) in
+                products.iter().zip(&batch.lanes).zip(&mut limit).enumerate()
+            {
+                let below = bounds::<EUCLID, COSINE, false>(key, row, lanes, products);
                 let mut any = false;
-                for j in from..to {
-                    let below = bound::<EUCLID, COSINE, false>(key, row, batch, j, products[j]);
-                    any |= below <= limit[j];
+                for l in 0..LANES {
+                    any |= below[l] <= limit[l];
                 }
                 if !any {
                     continue;
                 }
-                for j in from..to {
-                    let below = bound::<EUCLID, COSINE, false>(key, row, batch, j, products[j]);
-                    if below <= limit[j] {
-                        hits.push((j as u32, Maybe { bound: below, row: i as u32 }));
-                        let above = bound::<EUCLID, COSINE, true>(key, row, batch, j, products[j]);
-                        if above < limit[j] {
-                            limit[j] = limits.lower(j, above);
+                let above = bounds::<EUCLID, COSINE, true>(key, row, lanes, products);
+                for l in 0..LANES {
+                    if below[l] <= limit[l] {
+                        let j = c * LANES + l;
+                        hits.push((j as u32, Maybe { bound: below[l], row: i as u32 }));
+                        if above[l] < limit[l] {
+                            limit[l] = limits.lower(j, above[l]);
                         }
                     }
                 }
