@@ -78,7 +78,7 @@ fn main() {
         std::fs::write(path, bytes).unwrap();
     }
     // With 0 runs, one run for each line of standard input.
-    let mut run = || {
+    let run = || {
         let start = Instant::now();
         let energy = score.energy(&query);
         let ms = start.elapsed().as_secs_f64() * 1e3;
