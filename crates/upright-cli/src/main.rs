@@ -1,2 +1,89 @@
-//! The binary `upright`.
-fn main() {}
+//! The binary `upright`. Standard output carries data, standard error talk;
+//! the exit codes are those of [`report::Failure::exit`].
+#![allow(unreachable_pub, reason = "in a binary, pub says what a module shares with the others")]
+
+mod commands;
+mod data;
+mod help;
+mod pixels;
+mod progress;
+mod report;
+mod rows;
+mod sheet;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use commands::Command;
+use report::{Failure, Result};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "upright", version, about = help::ABOUT, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Every command")]
+pub struct Common {
+    /// Seed of everything random
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+    /// Threads to use [default: all cores]
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// Say nothing but errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Results and errors as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+fn main() -> ExitCode {
+    let matches = help::dress(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print(cli.common.json);
+            ExitCode::from(failure.exit())
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    if let Some(threads) = cli.common.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build_global()
+            .map_err(|e| Failure::usage(e.to_string(), "choose another `--threads`"))?;
+    }
+    cli.command.run(&cli.common)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        help::dress(Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn the_help_shows_every_command_in_its_group() {
+        let text = help::dress(Cli::command()).render_help().to_string();
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(help::is_grouped(name), "`{name}` has no group");
+            assert!(text.contains(&format!(" {name} ")), "`{name}` is not in the help");
+        }
+    }
+}

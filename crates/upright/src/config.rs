@@ -65,6 +65,13 @@ pub enum Domain {
         /// Largest value.
         high: u64,
     },
+    /// A real number between two bounds, or the word `auto`, which is the default.
+    Auto {
+        /// Smallest value.
+        low: f64,
+        /// Largest value.
+        high: f64,
+    },
     /// One of some words; the first is the default.
     Word(&'static [&'static str]),
 }
@@ -76,6 +83,7 @@ impl Domain {
             Domain::Flag(v) => Value::Flag(v),
             Domain::Real { default, .. } => Value::Number(default),
             Domain::Whole { default, .. } => Value::Number(default as f64),
+            Domain::Auto { .. } => Value::Word("auto".into()),
             Domain::Word(words) => Value::Word(words.first().copied().unwrap_or("").into()),
         }
     }
@@ -83,7 +91,10 @@ impl Domain {
     fn admits(&self, value: &Value) -> bool {
         match (*self, value) {
             (Domain::Flag(_), Value::Flag(_)) => true,
-            (Domain::Real { low, high, .. }, Value::Number(v)) => (low..=high).contains(v),
+            (Domain::Real { low, high, .. } | Domain::Auto { low, high }, Value::Number(v)) => {
+                (low..=high).contains(v)
+            }
+            (Domain::Auto { .. }, Value::Word(v)) => v == "auto",
             (Domain::Whole { low, high, .. }, Value::Number(v)) => {
                 v.fract() == 0.0 && (low as f64..=high as f64).contains(v)
             }
@@ -97,18 +108,26 @@ impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Domain::Flag(_) => write!(f, "true|false"),
-            Domain::Real { low, high, .. } => match (low.is_finite(), high.is_finite()) {
-                (true, true) => write!(f, "a number in {low}..{high}"),
-                (true, false) => write!(f, "a number of at least {low}"),
-                (false, true) => write!(f, "a number of at most {high}"),
-                (false, false) => write!(f, "any number"),
-            },
+            Domain::Real { low, high, .. } => write_range(f, low, high),
+            Domain::Auto { low, high } => {
+                write!(f, "auto or ")?;
+                write_range(f, low, high)
+            }
             Domain::Whole { low, high: u64::MAX, .. } => {
                 write!(f, "a whole number of at least {low}")
             }
             Domain::Whole { low, high, .. } => write!(f, "a whole number in {low}..{high}"),
             Domain::Word(words) => write!(f, "{}", words.join("|")),
         }
+    }
+}
+
+fn write_range(f: &mut fmt::Formatter<'_>, low: f64, high: f64) -> fmt::Result {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => write!(f, "a number in {low}..{high}"),
+        (true, false) => write!(f, "a number of at least {low}"),
+        (false, true) => write!(f, "a number of at most {high}"),
+        (false, false) => write!(f, "any number"),
     }
 }
 
@@ -144,6 +163,11 @@ impl Param {
         about: &'static str,
     ) -> Self {
         Param { name, about, domain: Domain::Whole { default, low, high } }
+    }
+
+    /// A real parameter that is worked out when it is not set.
+    pub const fn auto(name: &'static str, low: f64, high: f64, about: &'static str) -> Self {
+        Param { name, about, domain: Domain::Auto { low, high } }
     }
 
     /// A flag.
@@ -235,12 +259,18 @@ pub struct Settings {
 impl Settings {
     /// A real parameter.
     pub fn real(&self, name: &str) -> f64 {
+        if let Some(Value::Number(v)) = self.values.get(name) {
+            return *v;
+        }
+        debug_assert!(false, "no number `{name}` in the table");
+        0.0
+    }
+
+    /// A parameter that may be `auto`, which is `None`.
+    pub fn auto(&self, name: &str) -> Option<f64> {
         match self.values.get(name) {
-            Some(Value::Number(v)) => *v,
-            _ => {
-                debug_assert!(false, "no number `{name}` in the table");
-                0.0
-            }
+            Some(Value::Number(v)) => Some(*v),
+            _ => None,
         }
     }
 
@@ -257,13 +287,11 @@ impl Settings {
 
     /// A word.
     pub fn word(&self, name: &str) -> &str {
-        match self.values.get(name) {
-            Some(Value::Word(v)) => v,
-            _ => {
-                debug_assert!(false, "no word `{name}` in the table");
-                ""
-            }
+        if let Some(Value::Word(v)) = self.values.get(name) {
+            return v;
         }
+        debug_assert!(false, "no word `{name}` in the table");
+        ""
     }
 }
 

@@ -132,6 +132,16 @@ pub enum Error {
         /// How to fix it.
         help: String,
     },
+    /// A picture that does not fit the model's input.
+    #[error("the model wants {wants} but the picture gives {gives}")]
+    Picture {
+        /// The shape the model takes.
+        wants: String,
+        /// The shape of the picture.
+        gives: String,
+        /// How to fix it.
+        help: String,
+    },
     /// The artifact does not belong to this model.
     #[error("the artifact was fitted on model {fitted}.., this file is {given}..")]
     ArtifactModel {
@@ -176,6 +186,18 @@ pub enum Error {
         /// How to fix it.
         help: String,
     },
+    /// More rows of a data source are unreadable than are tolerated.
+    #[error("{count} of {total} images unreadable, first: `{first}` ({reason})")]
+    Corrupt {
+        /// Unreadable rows found so far.
+        count: usize,
+        /// Rows in all.
+        total: usize,
+        /// The first of them.
+        first: String,
+        /// What is wrong with the first.
+        reason: String,
+    },
     /// Input or output failed.
     #[error("{path}: {source}")]
     Io {
@@ -208,7 +230,7 @@ impl Error {
     /// A stable code, `area::problem`, for scripts and documentation.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Shape { .. } => "input::shape",
+            Error::Shape { .. } | Error::Picture { .. } => "input::shape",
             Error::UnknownName { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
             Error::Model { .. } => "onnx::model",
@@ -224,6 +246,7 @@ impl Error {
             Error::Artifact { .. } => "artifact::damaged",
             Error::TooLarge { .. } => "input::too_large",
             Error::Data { .. } => "data::unreadable",
+            Error::Corrupt { .. } => "data::corrupt",
             Error::Io { .. } => "io",
         }
     }
@@ -252,9 +275,13 @@ impl Error {
             }
             Error::ArtifactVersion { .. } => "upgrade upright, or fit again".into(),
             Error::Artifact { .. } => "fit again; artifacts are not repaired".into(),
+            Error::Corrupt { .. } => {
+                "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
+            }
             Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
             | Error::Preprocess { help, .. }
+            | Error::Picture { help, .. }
             | Error::Data { help, .. } => help.clone(),
             _ => String::new(),
         }

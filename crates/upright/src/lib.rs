@@ -23,8 +23,10 @@ pub mod registry;
 pub mod samples;
 pub mod score;
 pub mod search;
+pub mod seed;
 pub mod space;
 pub mod state;
+pub mod stats;
 pub mod tensor;
 pub mod warp;
 

@@ -1,1 +1,445 @@
-//! Placeholder.
+//! [`Model`]: a frozen classifier. One forward pass gives logits and tapped,
+//! reduced features.
+//!
+//! Inputs always run in micro-batches of one fixed size, the last one filled up
+//! by repeating its last item, so that results do not depend on how a caller
+//! batches.
+
+use std::path::Path;
+
+use crate::engine::{self, Engine, Input, Value};
+use crate::error::{Error, Result};
+use crate::onnx::{Ending, Graph};
+use crate::outputs::{Head, Outputs};
+use crate::preprocess::{Overrides, Picture, Preprocess};
+use crate::reduce::{Reduce, Reduction};
+use crate::tensor::{Batch, Matrix, Signal};
+
+mod describe;
+#[cfg(test)]
+mod tests;
+
+/// Items a micro-batch holds when the model and the options leave it open.
+pub const MICRO_BATCH: usize = 8;
+
+/// The name of the tap that is found by itself: what the last linear layer reads.
+pub const AUTO: &str = "auto";
+
+/// Largest difference, relative to the largest logit, between the model's logits and
+/// those of its head.
+const HEAD_TOLERANCE: f32 = 1e-3;
+
+/// A tensor to tap and what to make of it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Tap {
+    /// A tensor's name, or [`AUTO`].
+    pub name: String,
+    /// How it becomes a vector.
+    pub reduce: Reduce,
+}
+
+impl Tap {
+    /// A tensor with all its numbers.
+    pub fn new(name: impl Into<String>) -> Self {
+        Tap { name: name.into(), reduce: Reduce::None }
+    }
+
+    /// What the last linear layer reads.
+    pub fn auto() -> Self {
+        Tap::new(AUTO)
+    }
+
+    /// The same tensor, reduced.
+    #[must_use]
+    pub fn reduced(mut self, reduce: Reduce) -> Self {
+        self.reduce = reduce;
+        self
+    }
+}
+
+/// How to load a model.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// What to tap, in the order of [`Outputs::features`]. By default one tap, [`AUTO`].
+    pub taps: Vec<Tap>,
+    /// Preprocessing that overrides what the model and the file beside it say.
+    pub preprocess: Overrides,
+    /// Preprocessing to use as it is, whatever anything else says; an artifact keeps it so.
+    pub exact: Option<Preprocess>,
+    /// The tensor of logits; by default the output of that name, or the first of rank 2.
+    pub output: Option<String>,
+    /// What one item is; by default read off the input's shape and name.
+    pub signal: Option<Signal>,
+    /// Items a micro-batch; a batch size fixed in the model goes first.
+    pub micro_batch: Option<usize>,
+    /// Threads of the engine; by default one a core. Does not change results.
+    #[serde(skip)]
+    pub threads: Option<usize>,
+    /// The engine's name in [`engine::TABLE`].
+    pub engine: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            taps: vec![Tap::auto()],
+            preprocess: Overrides::default(),
+            exact: None,
+            output: None,
+            signal: None,
+            micro_batch: None,
+            threads: None,
+            engine: "rten".into(),
+        }
+    }
+}
+
+impl Options {
+    /// Nothing tapped: logits only.
+    pub fn logits_only() -> Self {
+        Options { taps: vec![], ..Options::default() }
+    }
+}
+
+/// A tap of a loaded model.
+#[derive(Debug, Clone)]
+pub struct Tapped {
+    name: String,
+    tensors: Vec<String>,
+    wanted: Vec<usize>,
+    reduce: Reduce,
+    reduction: Reduction,
+}
+
+impl Tapped {
+    /// The name it was asked for by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tensors it reads; several are laid side by side.
+    pub fn tensors(&self) -> &[String] {
+        &self.tensors
+    }
+
+    /// How it is reduced.
+    pub fn reduce(&self) -> Reduce {
+        self.reduce
+    }
+
+    /// The shape of one input's tensor, without the batch.
+    pub fn shape(&self) -> &[usize] {
+        self.reduction.shape()
+    }
+
+    /// The fitted reduction.
+    pub fn reduction(&self) -> &Reduction {
+        &self.reduction
+    }
+
+    /// Length of one input's features.
+    pub fn len(&self) -> usize {
+        self.reduction.len()
+    }
+
+    /// Whether there are no features; never the case.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A frozen classifier, ready to run.
+#[derive(Debug)]
+pub struct Model {
+    graph: Graph,
+    engine: Box<dyn Engine>,
+    input: String,
+    output: String,
+    signal: Signal,
+    preprocess: Preprocess,
+    ending: Ending,
+    taps: Vec<Tapped>,
+    micro_batch: usize,
+    classes: usize,
+    head: Option<Head>,
+    class_names: Option<Vec<String>>,
+    options: Options,
+}
+
+impl Model {
+    /// Loads a model file, with preprocessing from the options, then `MODEL.onnx.toml` or
+    /// `MODEL.toml` beside it, then its own metadata, then its input's shape.
+    pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let graph = Graph::load(path.as_ref())?;
+        let beside = Overrides::beside(path.as_ref())?;
+        Self::new(graph, beside, options)
+    }
+
+    /// Loads a model from memory; `name` stands for it in messages.
+    pub fn from_bytes(name: impl Into<String>, bytes: &[u8], options: &Options) -> Result<Self> {
+        Self::new(Graph::from_bytes(name, bytes)?, Overrides::default(), options)
+    }
+
+    /// Makes a graph that was already read ready to run.
+    pub fn from_graph(graph: Graph, options: &Options) -> Result<Self> {
+        Self::new(graph, Overrides::default(), options)
+    }
+
+    fn new(graph: Graph, beside: Overrides, options: &Options) -> Result<Self> {
+        let input = describe::input(&graph)?;
+        let said = options.preprocess.clone().or(beside).or(Overrides::from_metadata(&graph));
+        let (signal, said) = describe::signal(&graph, &input, said, options.signal)?;
+        let preprocess = options.exact.clone().unwrap_or(said);
+        let output = describe::output(&graph, options.output.as_deref())?;
+        let ending = graph.ending(&output);
+        let fixed = match input.dims.as_deref() {
+            Some([crate::onnx::Dim::Fixed(n), ..]) if *n > 0 => Some(*n),
+            _ => None,
+        };
+        let micro_batch = fixed.or(options.micro_batch).unwrap_or(MICRO_BATCH).max(1);
+        let mut wanted = vec![ending.logits.clone()];
+        let mut taps = Vec::new();
+        for tap in &options.taps {
+            let tensors = describe::tensors(&graph, &output, &ending, &tap.name)?;
+            let at = tensors.iter().map(|t| {
+                wanted.iter().position(|w| w == t).unwrap_or_else(|| {
+                    wanted.push(t.clone());
+                    wanted.len() - 1
+                })
+            });
+            let at: Vec<usize> = at.collect();
+            let reduction = Reduce::None.fit(&[1])?;
+            let (name, reduce) = (tap.name.clone(), tap.reduce);
+            taps.push(Tapped { name, tensors, wanted: at, reduce, reduction });
+        }
+        let engine = engine::load(&options.engine, &graph, &wanted, options.threads)?;
+        let mut model = Model {
+            graph,
+            engine,
+            input: input.name,
+            output,
+            signal,
+            preprocess,
+            ending,
+            taps,
+            micro_batch,
+            classes: 0,
+            head: None,
+            class_names: None,
+            options: options.clone(),
+        };
+        model.probe()?;
+        Ok(model)
+    }
+
+    /// Runs once to learn sizes, and to see whether the head found in the graph is right.
+    fn probe(&mut self) -> Result<()> {
+        let batch = describe::specimen(self.signal, self.micro_batch)?;
+        let values = self.forward(&batch)?;
+        self.classes =
+            describe::classes(&self.graph, &self.ending.logits, &values[0], batch.len())?;
+        for tap in &mut self.taps {
+            let shapes = tap.wanted.iter().map(|&i| {
+                let shape = &values[i].shape;
+                if shape.first() == Some(&batch.len()) && !values[i].data.is_empty() {
+                    return Ok(&shape[1..]);
+                }
+                Err(Error::shape(
+                    format!("tap `{}`", tap.name),
+                    format!("{} items in the first dimension", batch.len()),
+                    shape,
+                ))
+            });
+            let shapes: Vec<&[usize]> = shapes.collect::<Result<_>>()?;
+            tap.reduction = match shapes.as_slice() {
+                [one] => tap.reduce.fit(one)?,
+                all => tap.reduce.fit(&[all.iter().map(|s| s.iter().product::<usize>()).sum()])?,
+            };
+        }
+        self.class_names = describe::class_names(&self.graph, self.classes);
+        let outputs = self.read(&values, batch.len(), batch.len())?;
+        let first =
+            self.taps.first().filter(|t| t.tensors == self.ending.features && t.reduction.keeps());
+        if first.is_some()
+            && let Some(head) = &self.ending.head
+            && agrees(head, &outputs)
+        {
+            self.head = Some(head.clone());
+        }
+        Ok(())
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What one prepared item is: raw, before normalisation.
+    pub fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    /// Number of classes: the length of a row of logits.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Names of the classes, if the model carries them.
+    pub fn class_names(&self) -> Option<&[String]> {
+        self.class_names.as_deref()
+    }
+
+    /// Identifies the model; see [`Graph::fingerprint`].
+    pub fn fingerprint(&self) -> &str {
+        self.graph.fingerprint()
+    }
+
+    /// The linear layer between the first tap's features and the logits, if there is
+    /// exactly that between them.
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// The taps, in the order of [`Outputs::features`].
+    pub fn taps(&self) -> &[Tapped] {
+        &self.taps
+    }
+
+    /// How pictures are prepared and normalised.
+    pub fn preprocess(&self) -> &Preprocess {
+        &self.preprocess
+    }
+
+    /// The output whose logits are used.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// How the graph ends. If [`Ending::activation`] is set, the output holds probabilities
+    /// and the logits are taken before it.
+    pub fn ending(&self) -> &Ending {
+        &self.ending
+    }
+
+    /// Items that always run together.
+    pub fn micro_batch(&self) -> usize {
+        self.micro_batch
+    }
+
+    /// The engine's name.
+    pub fn engine(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// A picture as one raw item for this model.
+    pub fn prepare(&self, picture: &Picture) -> Result<Vec<f32>> {
+        self.preprocess.prepare(picture, self.signal)
+    }
+
+    /// The name of a class; its number if nothing names it.
+    pub fn class_name(&self, class: usize) -> String {
+        let names = self.class_names.as_deref().unwrap_or_default();
+        names.get(class).cloned().unwrap_or_else(|| class.to_string())
+    }
+
+    /// Names the classes, in the order of the logits.
+    pub fn set_class_names(&mut self, names: Vec<String>) {
+        self.class_names = Some(names);
+    }
+
+    /// Options that load the same model the same way, whatever lies beside its file.
+    pub fn options(&self) -> Options {
+        Options {
+            preprocess: Overrides::default(),
+            exact: Some(self.preprocess.clone()),
+            output: Some(self.output.clone()),
+            signal: Some(self.signal),
+            micro_batch: Some(self.micro_batch),
+            ..self.options.clone()
+        }
+    }
+
+    /// Logits and features of raw items, row by row. A row does not depend on the others.
+    pub fn run(&self, batch: &Batch) -> Result<Outputs> {
+        if batch.signal() != self.signal {
+            return Err(Error::shape(
+                format!("input `{}`", self.input),
+                self.signal.shape(),
+                batch.signal().shape(),
+            ));
+        }
+        let mut all = Outputs::new(
+            Matrix::zeros(0, self.classes),
+            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
+        )?;
+        for from in (0..batch.len()).step_by(self.micro_batch) {
+            let count = self.micro_batch.min(batch.len() - from);
+            let items: Vec<usize> =
+                (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
+            let values = self.forward(&batch.select(&items))?;
+            all.append(&self.read(&values, self.micro_batch, count)?)?;
+        }
+        Ok(all)
+    }
+
+    /// One micro-batch through the engine: logits, then the tapped tensors.
+    fn forward(&self, batch: &Batch) -> Result<Vec<Value>> {
+        let mut shape = vec![batch.len()];
+        shape.extend(self.signal.shape());
+        let data = self.preprocess.normalise(batch);
+        let last = self.taps.iter().flat_map(|t| &t.wanted).max().copied().unwrap_or(0);
+        let wanted: Vec<usize> = (0..=last).collect();
+        let input = Input { name: &self.input, shape: &shape, data: &data };
+        self.engine.run(&[input], &wanted)
+    }
+
+    /// The first `count` rows of what a micro-batch of `items` gave.
+    fn read(&self, values: &[Value], items: usize, count: usize) -> Result<Outputs> {
+        let logits = first_rows(&values[0], items, self.classes, count)?.to_vec();
+        let logits = Matrix::new(count, self.classes, logits)?;
+        let mut features = Vec::with_capacity(self.taps.len());
+        for tap in &self.taps {
+            let parts: Vec<(&[f32], usize)> = tap
+                .wanted
+                .iter()
+                .map(|&i| {
+                    let cols = values[i].data.len() / items;
+                    Ok((first_rows(&values[i], items, cols, count)?, cols))
+                })
+                .collect::<Result<_>>()?;
+            let mut joined = Vec::with_capacity(count * tap.reduction.size());
+            for i in 0..count {
+                for (data, cols) in &parts {
+                    joined.extend_from_slice(&data[i * cols..(i + 1) * cols]);
+                }
+            }
+            let raw = Matrix::new(count, tap.reduction.size(), joined)?;
+            features.push(tap.reduction.apply(&raw)?);
+        }
+        Outputs::new(logits, features)
+    }
+}
+
+/// The first `count` of a tensor's `items` rows, which must be `cols` long.
+fn first_rows(value: &Value, items: usize, cols: usize, count: usize) -> Result<&[f32]> {
+    if value.data.len() != items * cols {
+        return Err(Error::shape("tensor from the engine", (items, cols), &value.shape));
+    }
+    Ok(&value.data[..count * cols])
+}
+
+/// Whether a head gives the logits of the outputs' first features.
+fn agrees(head: &Head, outputs: &Outputs) -> bool {
+    let Some(features) = outputs.features.first() else { return false };
+    if (head.weight.cols(), head.weight.rows()) != (features.cols(), outputs.logits.cols()) {
+        return false;
+    }
+    let top = outputs.logits.data().iter().fold(1.0f32, |a, v| a.max(v.abs()));
+    features.iter().zip(outputs.logits.iter()).all(|(f, z)| {
+        head.weight.iter().zip(&head.bias).zip(z).all(|((w, b), z)| {
+            let sum: f64 = w.iter().zip(f).map(|(w, f)| f64::from(w * f)).sum();
+            let off = (sum as f32 + b - z).abs();
+            off <= HEAD_TOLERANCE * top || off.is_nan()
+        })
+    })
+}

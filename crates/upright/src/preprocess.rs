@@ -1,1 +1,356 @@
-//! Placeholder.
+//! From a decoded picture to what the network sees.
+//!
+//! Two steps, because views are warped between them: [`Preprocess::prepare`]
+//! resizes, crops, pads and converts channels but keeps raw pixels in 0..1;
+//! [`Preprocess::normalise`] applies scale, mean, deviation and channel order:
+//! `(255 scale x - mean) / std`.
+
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::F32;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::tensor::{Batch, Signal};
+
+mod display;
+mod overrides;
+mod picture;
+#[cfg(test)]
+mod tests;
+
+pub use overrides::Overrides;
+pub use picture::Picture;
+
+/// How a picture is brought to another size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resize {
+    /// The shorter side becomes this long; the other follows, rounded down.
+    Shorter(usize),
+    /// Both sides are given.
+    Exact {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+    },
+}
+
+/// How pixels are blended when resizing; all but `nearest` average when shrinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// Linear, as in Pillow and torchvision.
+    #[default]
+    Bilinear,
+    /// The closest pixel.
+    Nearest,
+    /// Cubic with a = -0.5, as in Pillow.
+    Bicubic,
+    /// Lanczos with three lobes.
+    Lanczos,
+    /// The mean of the pixels covered.
+    Box,
+}
+
+/// The channels a network expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channels {
+    /// Luminance `0.299 R + 0.587 G + 0.114 B`, repeated if the network has three channels.
+    Gray,
+    /// Red, green, blue.
+    #[default]
+    Rgb,
+    /// Blue, green, red: the order is changed by [`Preprocess::normalise`] only.
+    Bgr,
+    /// Nothing to choose: strokes and points are taken as they are.
+    AsGiven,
+}
+
+/// Rows and columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Size {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+}
+
+/// How pictures become what a network sees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Preprocess {
+    /// First a change of size.
+    pub resize: Option<Resize>,
+    /// Used when resizing.
+    pub filter: Filter,
+    /// Then the centre of this size is kept.
+    pub crop: Option<Size>,
+    /// Then the picture is centred on a canvas of this size.
+    pub pad: Option<Size>,
+    /// Value of the canvas, in 0..1; also what warps show outside the picture.
+    pub fill: f32,
+    /// The channels the network expects.
+    pub channels: Channels,
+    /// Factor on pixels in 0..255: `1/255` feeds 0..1, `1` feeds 0..255.
+    pub scale: f64,
+    /// Subtracted after scaling: one number, or one a channel.
+    pub mean: Vec<f64>,
+    /// Divides after that: one number, or one a channel.
+    pub std: Vec<f64>,
+}
+
+impl Default for Preprocess {
+    fn default() -> Self {
+        Preprocess {
+            resize: None,
+            filter: Filter::Bilinear,
+            crop: None,
+            pad: None,
+            fill: 0.0,
+            channels: Channels::Rgb,
+            scale: 1.0 / 255.0,
+            mean: vec![0.0],
+            std: vec![1.0],
+        }
+    }
+}
+
+impl Preprocess {
+    /// The size pictures come out with, if the settings alone say it.
+    pub fn size(&self) -> Option<Size> {
+        let resized = match self.resize {
+            Some(Resize::Exact { height, width }) => Some(Size { height, width }),
+            _ => None,
+        };
+        self.pad.or(self.crop).or(resized)
+    }
+
+    /// Checks that every number can be used with so many channels.
+    pub fn check(&self, channels: usize) -> Result<()> {
+        let bad = |why: String, help: &str| Err(Error::Preprocess { why, help: help.into() });
+        for (name, values) in [("mean", &self.mean), ("std", &self.std)] {
+            if values.len() != 1 && values.len() != channels {
+                return bad(
+                    format!("{name} has {} numbers, the model {channels} channels", values.len()),
+                    "give one number, or one a channel",
+                );
+            }
+            if !values.iter().all(|v| v.is_finite()) {
+                return bad(format!("{name} is not finite"), "give plain numbers");
+            }
+        }
+        if self.std.iter().any(|s| *s <= 0.0) || !self.scale.is_finite() || self.scale <= 0.0 {
+            return bad("scale and std must be positive".into(), "give positive numbers");
+        }
+        if !(0.0..=1.0).contains(&self.fill) {
+            return bad(format!("fill {} is not in 0..1", self.fill), "0 is black, 1 is white");
+        }
+        let none = |s: &Size| s.height == 0 || s.width == 0;
+        let empty = match self.resize {
+            Some(Resize::Shorter(0)) => true,
+            Some(Resize::Exact { height, width }) => height == 0 || width == 0,
+            _ => false,
+        };
+        if empty || self.crop.iter().chain(&self.pad).any(none) {
+            return bad("a size is 0".into(), "give sizes of at least 1");
+        }
+        if channels == 1 && self.channels != Channels::Gray {
+            return bad(
+                format!("the model has one channel, not {}", self.channels),
+                "use `--channels gray`",
+            );
+        }
+        Ok(())
+    }
+
+    /// A picture as one item for the network, still raw pixels in 0..1, channel-major, in the
+    /// order red, green, blue.
+    pub fn prepare(&self, picture: &Picture, signal: Signal) -> Result<Vec<f32>> {
+        let Signal::Image { channels, height, width } = signal else {
+            return Err(Error::Picture {
+                wants: format!("{:?}", signal.shape()),
+                gives: format!("[{},{}]", picture.height, picture.width),
+                help: "give strokes or points, not pictures".into(),
+            });
+        };
+        let mut planes = self.planes(picture, channels)?;
+        let mut size = Size { height: picture.height, width: picture.width };
+        if let Some(resize) = self.resize {
+            let to = target(resize, size);
+            for plane in &mut planes {
+                *plane = resized(plane, size, to, self.filter)?;
+            }
+            size = to;
+        }
+        if let Some(to) = self.crop
+            && to.height <= size.height
+            && to.width <= size.width
+        {
+            let (top, left) = (middle(size.height - to.height), middle(size.width - to.width));
+            let row = |plane: &[f32], y: usize| {
+                let from = (top + y) * size.width + left;
+                plane[from..from + to.width].to_vec()
+            };
+            for plane in &mut planes {
+                *plane = (0..to.height).flat_map(|y| row(plane, y)).collect();
+            }
+            size = to;
+        }
+        if let Some(to) = self.pad
+            && size.height <= to.height
+            && size.width <= to.width
+        {
+            let (top, left) = ((to.height - size.height) / 2, (to.width - size.width) / 2);
+            for plane in &mut planes {
+                let mut canvas = vec![self.fill; to.height * to.width];
+                for (y, row) in plane.chunks_exact(size.width).enumerate() {
+                    let at = (top + y) * to.width + left;
+                    canvas[at..at + size.width].copy_from_slice(row);
+                }
+                *plane = canvas;
+            }
+            size = to;
+        }
+        if size != (Size { height, width }) {
+            return Err(self.misfit(picture, channels, Size { height, width }, size));
+        }
+        Ok(planes.concat())
+    }
+
+    /// Raw items as the network sees them. Strokes and clouds pass unchanged.
+    pub fn normalise(&self, batch: &Batch) -> Vec<f32> {
+        let Signal::Image { channels, height, width } = batch.signal() else {
+            return batch.data().to_vec();
+        };
+        let mut out = Vec::with_capacity(batch.data().len());
+        for i in 0..batch.len() {
+            let planes: Vec<&[f32]> = batch.item(i).chunks_exact(height * width).collect();
+            for c in 0..channels {
+                let (gain, offset) = self.affine(c);
+                let plane = planes[self.source(c, channels)];
+                out.extend(plane.iter().map(|x| x * gain + offset));
+            }
+        }
+        out
+    }
+
+    /// What a derivative with respect to the network's input is with respect to raw items.
+    pub fn pullback(&self, batch: Signal, d: &[f32]) -> Vec<f32> {
+        let Signal::Image { channels, height, width } = batch else {
+            return d.to_vec();
+        };
+        let plane = height * width;
+        let mut out = vec![0.0; d.len()];
+        for (d, out) in d.chunks_exact(plane * channels).zip(out.chunks_exact_mut(plane * channels))
+        {
+            for c in 0..channels {
+                let (gain, _) = self.affine(c);
+                let to = self.source(c, channels) * plane;
+                let from = &d[c * plane..(c + 1) * plane];
+                for (o, d) in out[to..to + plane].iter_mut().zip(from) {
+                    *o = gain * d;
+                }
+            }
+        }
+        out
+    }
+
+    /// The raw plane that network channel `c` shows.
+    fn source(&self, c: usize, channels: usize) -> usize {
+        if self.channels == Channels::Bgr && channels == 3 { 2 - c } else { c }
+    }
+
+    fn affine(&self, c: usize) -> (f32, f32) {
+        let of = |v: &[f64], or: f64| v.get(c).or(v.first()).copied().unwrap_or(or);
+        let (mean, std) = (of(&self.mean, 0.0), of(&self.std, 1.0));
+        ((255.0 * self.scale / std) as f32, (-mean / std) as f32)
+    }
+
+    fn planes(&self, picture: &Picture, channels: usize) -> Result<Vec<Vec<f32>>> {
+        let gray = |p: &[f32]| match *p {
+            [r, g, b, ..] => 0.299 * r + 0.587 * g + 0.114 * b,
+            [v, ..] => v,
+            [] => 0.0,
+        };
+        let pixels = || picture.data.chunks_exact(picture.channels);
+        let coloured = picture.channels >= 3;
+        match channels {
+            1 => Ok(vec![pixels().map(gray).collect()]),
+            3 if coloured && self.channels != Channels::Gray => {
+                Ok((0..3).map(|c| pixels().map(|p| p[c]).collect()).collect())
+            }
+            3 => Ok(vec![pixels().map(gray).collect(); 3]),
+            _ => Err(Error::Picture {
+                wants: format!("{channels} channels"),
+                gives: format!("{}", picture.channels),
+                help: "pictures feed models of 1 or 3 channels; give such a model arrays".into(),
+            }),
+        }
+    }
+
+    fn misfit(&self, picture: &Picture, channels: usize, wants: Size, came: Size) -> Error {
+        let mut help = match (self.resize, self.pad, wants.height == wants.width) {
+            (None, None, true) => format!("add `--resize {}`", wants.height),
+            (None, None, false) => format!("add `--resize {}x{}`", wants.height, wants.width),
+            (None, Some(_), _) => "resize to what the padding expects with `--resize`".into(),
+            _ => format!(
+                "these steps give {}x{}: {self}; change `--resize`, `--crop` or `--pad`",
+                came.height, came.width
+            ),
+        };
+        if channels == 3 && picture.channels < 3 && self.resize.is_none() && self.pad.is_none() {
+            help = help.trim_end_matches('`').to_string() + " --channels rgb`";
+        }
+        Error::Picture {
+            wants: format!("[N,{channels},{},{}]", wants.height, wants.width),
+            gives: format!("[1,{},{},{}]", picture.channels, picture.height, picture.width),
+            help,
+        }
+    }
+}
+
+/// Half the margin, halves to the even side, as torchvision crops.
+fn middle(margin: usize) -> usize {
+    (margin as f64 / 2.0).round_ties_even() as usize
+}
+
+fn target(resize: Resize, size: Size) -> Size {
+    match resize {
+        Resize::Exact { height, width } => Size { height, width },
+        Resize::Shorter(to) if size.height <= size.width => {
+            Size { height: to, width: to.saturating_mul(size.width) / size.height }
+        }
+        Resize::Shorter(to) => {
+            Size { height: to.saturating_mul(size.height) / size.width, width: to }
+        }
+    }
+}
+
+fn resized(plane: &[f32], from: Size, to: Size, filter: Filter) -> Result<Vec<f32>> {
+    if from == to {
+        return Ok(plane.to_vec());
+    }
+    let bad = |why: String| Error::Preprocess { why, help: "check the size asked for".into() };
+    let side = |n: usize| match u32::try_from(n) {
+        Ok(n) if n <= 1 << 16 => Ok(n),
+        _ => Err(bad(format!("a picture side of {n} is too long"))),
+    };
+    let algorithm = match filter {
+        Filter::Nearest => ResizeAlg::Nearest,
+        Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+        Filter::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
+        Filter::Lanczos => ResizeAlg::Convolution(FilterType::Lanczos3),
+        Filter::Box => ResizeAlg::Convolution(FilterType::Box),
+    };
+    let pixels: Vec<F32> = plane.iter().map(|v| F32::new(*v)).collect();
+    let source = TypedImageRef::new(side(from.width)?, side(from.height)?, &pixels)
+        .map_err(|e| bad(e.to_string()))?;
+    let mut out = TypedImage::<F32>::new(side(to.width)?, side(to.height)?);
+    Resizer::new()
+        .resize_typed(&source, &mut out, &ResizeOptions::new().resize_alg(algorithm))
+        .map_err(|e| bad(e.to_string()))?;
+    Ok(out.pixels().iter().map(|p| p.0.clamp(0.0, 1.0)).collect())
+}

@@ -1,1 +1,424 @@
-//! Placeholder.
+//! Features to vectors: what a tapped tensor of one input becomes before a
+//! score sees it.
+//!
+//! `pool` is torch's `adaptive_avg_pool2d` to 3 x 3: bin `i` of `n` covers the
+//! rows `floor(i H / n) .. ceil((i + 1) H / n)`. A projection is `y = P x` with
+//! Gaussian rows of unit length, drawn from its seed.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::tensor::Matrix;
+
+/// Rows multiplied at a time. Blocks are always full, so that the rounding of a row does
+/// not depend on how many others there are.
+const BLOCK: usize = 16;
+
+/// Largest projection: 1 GiB.
+const LIMIT: u64 = 1 << 30;
+
+/// Bins a side of the pooled map.
+const BINS: usize = 3;
+
+/// How a tapped tensor becomes a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Reduce {
+    /// All numbers, in their order.
+    #[default]
+    None,
+    /// The mean over positions (`[C,H,W]`) or tokens (`[T,C]`).
+    Mean,
+    /// Averages over 3 x 3 regions, then a random projection if more than `dim` numbers remain.
+    Pool {
+        /// Largest length.
+        dim: usize,
+        /// Seed of the projection.
+        seed: u64,
+    },
+    /// All numbers, then a random projection if there are more than `dim`.
+    Project {
+        /// Largest length.
+        dim: usize,
+        /// Seed of the projection.
+        seed: u64,
+    },
+}
+
+/// A [`Reduce`] for tensors of one shape.
+#[derive(Debug, Clone)]
+pub struct Reduction {
+    shape: Vec<usize>,
+    pooling: Pooling,
+    projection: Option<Matrix>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Pooling {
+    None,
+    /// Mean over the last dimension of `[outer, inner]`.
+    Last {
+        outer: usize,
+        inner: usize,
+    },
+    /// Mean over the first dimension of `[tokens, width]`.
+    First {
+        tokens: usize,
+        width: usize,
+    },
+    /// Regional means of `[channels, height, width]`.
+    Regions {
+        channels: usize,
+        height: usize,
+        width: usize,
+    },
+}
+
+impl Reduce {
+    /// Prepares the reduction of tensors whose shape, without the batch, is given.
+    ///
+    /// A shape of three dimensions is `[C,H,W]`, of two `[T,C]` (tokens first, as in a
+    /// transformer), of one a plain vector, which `Mean` and `Pool` keep.
+    pub fn fit(self, shape: &[usize]) -> Result<Reduction> {
+        let size = shape.iter().try_fold(1usize, |a, d| a.checked_mul(*d));
+        let Some(size) = size.filter(|s| *s > 0) else {
+            return Err(Error::shape("tapped tensor", "at least one number", shape));
+        };
+        let pooling = match (self, shape) {
+            (Reduce::Mean, &[channels, _, _, ..]) => {
+                Pooling::Last { outer: channels, inner: size / channels }
+            }
+            (Reduce::Pool { .. }, &[channels, height, width]) => {
+                Pooling::Regions { channels, height, width }
+            }
+            (Reduce::Mean | Reduce::Pool { .. }, &[tokens, width]) => {
+                Pooling::First { tokens, width }
+            }
+            _ => Pooling::None,
+        };
+        let pooled = pooling.len(size);
+        let projection = match self {
+            Reduce::Pool { dim, seed } | Reduce::Project { dim, seed } if pooled > dim => {
+                Some(gaussian(dim, pooled, seed)?)
+            }
+            _ => None,
+        };
+        Ok(Reduction { shape: shape.to_vec(), pooling, projection })
+    }
+}
+
+impl std::fmt::Display for Reduce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reduce::None => write!(f, "none"),
+            Reduce::Mean => write!(f, "mean"),
+            Reduce::Pool { dim, .. } => write!(f, "pool 3x3 to at most {dim}"),
+            Reduce::Project { dim, .. } => write!(f, "project to at most {dim}"),
+        }
+    }
+}
+
+impl Pooling {
+    fn len(self, size: usize) -> usize {
+        match self {
+            Pooling::None => size,
+            Pooling::Last { outer, .. } => outer,
+            Pooling::First { width, .. } => width,
+            Pooling::Regions { channels, .. } => channels * BINS * BINS,
+        }
+    }
+
+    fn apply(self, x: &[f32], out: &mut [f32]) {
+        match self {
+            Pooling::None => out.copy_from_slice(x),
+            Pooling::Last { inner, .. } => {
+                for (o, x) in out.iter_mut().zip(x.chunks_exact(inner)) {
+                    *o = mean(x.iter().copied(), inner);
+                }
+            }
+            Pooling::First { tokens, width } => {
+                for (i, o) in out.iter_mut().enumerate() {
+                    *o = mean((0..tokens).map(|t| x[t * width + i]), tokens);
+                }
+            }
+            Pooling::Regions { height, width, .. } => {
+                for (o, x) in out.chunks_exact_mut(BINS * BINS).zip(x.chunks_exact(height * width))
+                {
+                    for (i, o) in o.iter_mut().enumerate() {
+                        let (rows, cols) = (bin(i / BINS, height), bin(i % BINS, width));
+                        let count = rows.len() * cols.len();
+                        let cell = rows.flat_map(|y| cols.clone().map(move |x| y * width + x));
+                        *o = mean(cell.map(|at| x[at]), count);
+                    }
+                }
+            }
+        }
+    }
+
+    fn pullback(self, d: &[f32], out: &mut [f32]) {
+        match self {
+            Pooling::None => out.copy_from_slice(d),
+            Pooling::Last { inner, .. } => {
+                for (d, o) in d.iter().zip(out.chunks_exact_mut(inner)) {
+                    o.fill(d / inner as f32);
+                }
+            }
+            Pooling::First { tokens, width } => {
+                for o in out.chunks_exact_mut(width) {
+                    for (o, d) in o.iter_mut().zip(d) {
+                        *o = d / tokens as f32;
+                    }
+                }
+            }
+            Pooling::Regions { height, width, .. } => {
+                for (d, o) in d.chunks_exact(BINS * BINS).zip(out.chunks_exact_mut(height * width))
+                {
+                    for (i, d) in d.iter().enumerate() {
+                        let (rows, cols) = (bin(i / BINS, height), bin(i % BINS, width));
+                        let share = d / (rows.len() * cols.len()) as f32;
+                        for y in rows {
+                            for x in cols.clone() {
+                                o[y * width + x] += share;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn bin(i: usize, size: usize) -> std::ops::Range<usize> {
+    i * size / BINS..((i + 1) * size).div_ceil(BINS)
+}
+
+fn mean(values: impl Iterator<Item = f32>, count: usize) -> f32 {
+    (values.map(f64::from).sum::<f64>() / count as f64) as f32
+}
+
+impl Reduction {
+    /// The shape it takes, without the batch.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Numbers it takes from one input.
+    pub fn size(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Length of the vectors it makes.
+    pub fn len(&self) -> usize {
+        match &self.projection {
+            Some(p) => p.rows(),
+            None => self.pooling.len(self.size()),
+        }
+    }
+
+    /// Whether it makes nothing; it never does.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it hands on all numbers unchanged.
+    pub fn keeps(&self) -> bool {
+        self.projection.is_none() && self.pooling == Pooling::None
+    }
+
+    /// Reduces one tensor a row. A row's result does not depend on the others.
+    pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
+        if rows.cols() != self.size() {
+            return Err(Error::shape("tapped tensor", self.size(), rows.cols()));
+        }
+        let mut pooled = Matrix::zeros(rows.rows(), self.pooling.len(self.size()));
+        for (i, x) in rows.iter().enumerate() {
+            self.pooling.apply(x, pooled.row_mut(i));
+        }
+        Ok(match &self.projection {
+            Some(p) => product(&pooled, row_major(p).transpose()),
+            None => pooled,
+        })
+    }
+
+    /// Derivatives with respect to the vectors, as derivatives with respect to the tensors.
+    pub fn pullback(&self, d: &Matrix) -> Result<Matrix> {
+        if d.cols() != self.len() {
+            return Err(Error::shape("derivative of reduced features", self.len(), d.cols()));
+        }
+        let back = self.projection.as_ref().map(|p| product(d, row_major(p)));
+        let d = back.as_ref().unwrap_or(d);
+        let mut out = Matrix::zeros(d.rows(), self.size());
+        for (i, d) in d.iter().enumerate() {
+            self.pooling.pullback(d, out.row_mut(i));
+        }
+        Ok(out)
+    }
+}
+
+fn row_major(m: &Matrix) -> MatRef<'_, f32> {
+    MatRef::from_row_major_slice(m.data(), m.rows(), m.cols())
+}
+
+/// `rows * right`, in full blocks.
+fn product(rows: &Matrix, right: MatRef<'_, f32>) -> Matrix {
+    let (width, cols) = (rows.cols(), right.ncols());
+    let mut out = Matrix::zeros(rows.rows(), cols);
+    let mut block = vec![0.0; BLOCK * width];
+    let mut result = vec![0.0; BLOCK * cols];
+    for (x, y) in rows.data().chunks(BLOCK * width).zip(out.data_mut().chunks_mut(BLOCK * cols)) {
+        block[..x.len()].copy_from_slice(x);
+        block[x.len()..].fill(0.0);
+        matmul(
+            MatMut::from_row_major_slice_mut(&mut result, BLOCK, cols),
+            Accum::Replace,
+            MatRef::from_row_major_slice(&block, BLOCK, width),
+            right,
+            1.0,
+            Par::Seq,
+        );
+        y.copy_from_slice(&result[..y.len()]);
+    }
+    out
+}
+
+/// Gaussian rows of unit length.
+fn gaussian(rows: usize, cols: usize, seed: u64) -> Result<Matrix> {
+    let size = (rows as u64).saturating_mul(cols as u64).saturating_mul(4);
+    if size > LIMIT || rows == 0 {
+        return Err(Error::TooLarge {
+            what: format!("the projection of {cols} features to {rows}"),
+            size,
+            limit: LIMIT,
+        });
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut m = Matrix::zeros(rows, cols);
+    for i in 0..rows {
+        let mut values: Vec<f64> = Vec::with_capacity(cols + 1);
+        while values.len() < cols {
+            let (a, b) = normal_pair(&mut rng);
+            values.extend([a, b]);
+        }
+        values.truncate(cols);
+        let length = libm::sqrt(values.iter().map(|v| v * v).sum());
+        for (m, v) in m.row_mut(i).iter_mut().zip(values) {
+            *m = (v / length) as f32;
+        }
+    }
+    Ok(m)
+}
+
+/// Two standard normal numbers (Box and Muller 1958).
+fn normal_pair(rng: &mut ChaCha8Rng) -> (f64, f64) {
+    let mut unit = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let radius = libm::sqrt(-2.0 * libm::log(unit()));
+    let (sin, cos) = libm::sincos(std::f64::consts::TAU * unit());
+    (radius * cos, radius * sin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(v: &[f32]) -> Matrix {
+        Matrix::new(1, v.len(), v.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_mean_runs_over_positions_or_over_tokens() {
+        let maps = Reduce::Mean.fit(&[2, 2, 2]).unwrap();
+        let y = maps.apply(&row(&[1.0, 2.0, 3.0, 6.0, 0.0, 0.0, 0.0, 4.0])).unwrap();
+        assert_eq!(y.data(), &[3.0, 1.0]);
+        let tokens = Reduce::Mean.fit(&[2, 3]).unwrap();
+        let y = tokens.apply(&row(&[1.0, 2.0, 3.0, 5.0, 6.0, 7.0])).unwrap();
+        assert_eq!(y.data(), &[3.0, 4.0, 5.0]);
+        assert!(Reduce::Mean.fit(&[5]).unwrap().keeps());
+    }
+
+    #[test]
+    fn pooling_follows_the_overlapping_bins_of_torch() {
+        // 4 rows: bins 0..2, 1..3, 2..4; values 0..15 row-major.
+        let pool = Reduce::Pool { dim: 100, seed: 0 }.fit(&[1, 4, 4]).unwrap();
+        let x: Vec<f32> = (0u8..16).map(f32::from).collect();
+        let y = pool.apply(&row(&x)).unwrap();
+        assert_eq!(y.data(), &[2.5, 3.5, 4.5, 6.5, 7.5, 8.5, 10.5, 11.5, 12.5]);
+        // 2 rows: bins 0..1, 0..2, 1..2.
+        let pool = Reduce::Pool { dim: 100, seed: 0 }.fit(&[1, 2, 2]).unwrap();
+        let y = pool.apply(&row(&[0.0, 2.0, 4.0, 6.0])).unwrap();
+        assert_eq!(y.data(), &[0.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn a_projection_has_unit_rows_and_follows_from_its_seed() {
+        let a = Reduce::Project { dim: 8, seed: 3 }.fit(&[50]).unwrap();
+        let p = a.projection.clone().unwrap();
+        for r in p.iter() {
+            assert!((r.iter().map(|v| v * v).sum::<f32>() - 1.0).abs() < 1e-5);
+        }
+        let again = Reduce::Project { dim: 8, seed: 3 }.fit(&[50]).unwrap();
+        assert_eq!(again.projection.unwrap(), p);
+        let other = Reduce::Project { dim: 8, seed: 4 }.fit(&[50]).unwrap();
+        assert_ne!(other.projection.unwrap(), p);
+        let mean = p.data().iter().sum::<f32>() / 400.0;
+        assert!(mean.abs() < 0.03, "{mean}");
+    }
+
+    #[test]
+    fn a_projection_equals_its_sums_written_out() {
+        let r = Reduce::Project { dim: 3, seed: 1 }.fit(&[2, 4]).unwrap();
+        let x = [1.0, -2.0, 0.5, 3.0, 0.0, 1.0, 2.0, -1.0];
+        let y = r.apply(&row(&x)).unwrap();
+        let p = r.projection.as_ref().unwrap();
+        for (i, y) in y.row(0).iter().enumerate() {
+            let want: f32 = p.row(i).iter().zip(&x).map(|(p, x)| p * x).sum();
+            assert!((y - want).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn small_tensors_are_not_projected() {
+        let r = Reduce::Project { dim: 8, seed: 3 }.fit(&[8]).unwrap();
+        assert!(r.keeps());
+        assert_eq!(Reduce::Pool { dim: 9, seed: 3 }.fit(&[1, 7, 7]).unwrap().len(), 9);
+        assert_eq!(Reduce::Pool { dim: 8, seed: 3 }.fit(&[1, 7, 7]).unwrap().len(), 8);
+    }
+
+    #[test]
+    fn a_row_is_reduced_alike_in_any_company() {
+        let r = Reduce::Pool { dim: 20, seed: 5 }.fit(&[7, 5, 6]).unwrap();
+        let data: Vec<f32> = (0u16..37 * 210).map(|i| libm::sinf(f32::from(i))).collect();
+        let all = Matrix::new(37, 210, data).unwrap();
+        let together = r.apply(&all).unwrap();
+        for i in 0..37 {
+            let alone = r.apply(&all.select(&[i])).unwrap();
+            assert_eq!(alone.data(), together.row(i), "row {i}");
+        }
+    }
+
+    #[test]
+    fn pullbacks_are_transposes() {
+        // <d, R x> = <R' d, x> for every linear R.
+        let seed = 9;
+        for (reduce, shape) in [
+            (Reduce::None, vec![6]),
+            (Reduce::Mean, vec![3, 4, 5]),
+            (Reduce::Mean, vec![4, 5]),
+            (Reduce::Pool { dim: 99, seed }, vec![2, 4, 5]),
+            (Reduce::Pool { dim: 7, seed }, vec![2, 7, 8]),
+            (Reduce::Project { dim: 5, seed }, vec![3, 4, 5]),
+        ] {
+            let r = reduce.fit(&shape).unwrap();
+            let wave =
+                |n: usize, k: f32| (0..n).map(|i| libm::cosf(i as f32 * k)).collect::<Vec<_>>();
+            let (x, d) = (wave(r.size(), 0.7), wave(r.len(), 1.3));
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+            let left = dot(&d, r.apply(&row(&x)).unwrap().data());
+            let right = dot(r.pullback(&row(&d)).unwrap().data(), &x);
+            assert!((left - right).abs() < 1e-4, "{reduce:?}: {left} {right}");
+        }
+    }
+}

@@ -1,10 +1,13 @@
 //! [`Batch`]: signals to classify; [`Matrix`]: logits and features. Both own
 //! contiguous row-major `f32` data whose length always equals its shape.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// The kind and size of one item of a [`Batch`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Signal {
     /// An image: channel-major, then rows, then columns; values in 0..1 before normalisation.

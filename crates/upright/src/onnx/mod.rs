@@ -1,1 +1,19 @@
-//! Placeholder.
+//! The ONNX graph as data: reading a file, what is in it, and where its
+//! features can be tapped.
+
+mod constant;
+mod external;
+mod graph;
+mod head;
+pub(crate) mod proto;
+mod taps;
+
+pub use constant::Constant;
+pub use graph::{Dim, Graph, Operator, Port};
+pub use head::Ending;
+pub use taps::Candidate;
+
+#[cfg(test)]
+pub(crate) mod build;
+#[cfg(test)]
+mod tests;

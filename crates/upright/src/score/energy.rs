@@ -7,9 +7,10 @@ use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
+use crate::score::inputs::by_row;
+use crate::score::softmax::{log_sum_exp, softmax};
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::State;
-use crate::tensor::Matrix;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -24,9 +25,8 @@ struct Energy {
     temperature: f64,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn fit(settings: &Settings, _: &Bank) -> Result<Box<dyn Score>> {
-    Ok(Box::new(Energy { temperature: settings.real("temperature") }))
+    load(settings, &State::new())
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
@@ -40,13 +40,7 @@ impl Score for Energy {
     }
 
     fn pullback(&self, outputs: &Outputs) -> Cotangents {
-        let mut d = Matrix::zeros(outputs.len(), outputs.logits.cols());
-        for (i, z) in outputs.logits.iter().enumerate() {
-            for (d, p) in d.row_mut(i).iter_mut().zip(softmax(z, self.temperature)) {
-                *d = -p as f32;
-            }
-        }
-        Cotangents { logits: Some(d), features: vec![None; outputs.features.len()] }
+        by_row(outputs, |z| softmax(z, self.temperature).iter().map(|p| -p).collect())
     }
 
     fn state(&self) -> State {
@@ -54,16 +48,18 @@ impl Score for Energy {
     }
 }
 
-/// `T log sum exp(z / T)`, without overflow.
-pub(super) fn log_sum_exp(z: &[f32], temperature: f64) -> f64 {
-    let top = z.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let top = f64::from(top);
-    let sum: f64 = z.iter().map(|&v| libm::exp((f64::from(v) - top) / temperature)).sum();
-    top + temperature * libm::log(sum)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::Matrix;
 
-/// Softmax of `z / T`, without overflow.
-pub(super) fn softmax(z: &[f32], temperature: f64) -> Vec<f64> {
-    let lse = log_sum_exp(z, temperature);
-    z.iter().map(|&v| libm::exp((f64::from(v) - lse) / temperature)).collect()
+    #[test]
+    fn two_equal_logits_add_the_logarithm_of_two() {
+        let z = Matrix::new(1, 2, vec![3.0, 3.0]).unwrap();
+        let outputs = Outputs::new(z, vec![]).unwrap();
+        for t in [0.5, 1.0, 2.0] {
+            let e = Energy { temperature: t }.energy(&outputs)[0];
+            assert!((f64::from(e) + 3.0 + t * 2f64.ln()).abs() < 1e-6);
+        }
+    }
 }

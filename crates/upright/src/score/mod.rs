@@ -11,7 +11,34 @@ use crate::outputs::{Cotangents, Head, Outputs};
 use crate::registry::{Kind, find};
 use crate::state::State;
 
+mod ash;
+mod bank;
+mod dice;
 mod energy;
+mod entropy;
+mod gaussian;
+mod r#gen;
+mod inputs;
+mod knn;
+mod knn_mix;
+mod laplace;
+mod layers;
+mod mahalanobis;
+mod max_logit;
+mod msp;
+mod openmax;
+mod pc_knn;
+mod pc_knn_mix;
+mod pc_proto;
+mod proto;
+mod react;
+mod rectify;
+mod relative_mahalanobis;
+mod she;
+mod softmax;
+mod trust_score;
+mod vim;
+mod weibull;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
@@ -65,7 +92,32 @@ pub struct Make {
 }
 
 /// Every score.
-pub const TABLE: &[Kind<Make>] = &[energy::KIND];
+pub const TABLE: &[Kind<Make>] = &[
+    energy::KIND,
+    entropy::KIND,
+    r#gen::KIND,
+    msp::KIND,
+    max_logit::KIND,
+    openmax::KIND,
+    vim::KIND,
+    laplace::energy::KIND,
+    laplace::entropy::KIND,
+    laplace::mi::KIND,
+    laplace::weighted::KIND,
+    react::KIND,
+    ash::KIND,
+    dice::KIND,
+    mahalanobis::KIND,
+    relative_mahalanobis::KIND,
+    she::KIND,
+    knn::KIND,
+    pc_knn::KIND,
+    knn_mix::KIND,
+    pc_knn_mix::KIND,
+    proto::KIND,
+    pc_proto::KIND,
+    trust_score::KIND,
+];
 
 /// The row of a score.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {

@@ -1,0 +1,204 @@
+//! `upright eval`: accuracy of the bare model and behind the gate, on upright
+//! and on transformed data.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use upright::canonicalizer::{Canonicalizer, Prediction, Verdict, transformed_copies};
+use upright::dataset::Dataset;
+use upright::stats::Share;
+
+use super::fit::note;
+use super::predict::OtherParts;
+use super::setup::{artifact_path, load, open};
+use crate::Common;
+use crate::data::{DataArgs, Source, Want};
+use crate::progress::Progress;
+use crate::report::Result;
+use crate::rows::Sink;
+
+/// Shown at the end of the long help.
+pub const EXAMPLES: &str = "Examples:
+  upright eval model.onnx test/                          upright, and copies under random poses
+  upright eval model.onnx test/ --transformed rotated/   really transformed pictures instead
+  upright eval model.onnx mnist/ --split test --limit 1000 --json";
+
+/// Rows read and answered at a time.
+const CHUNK: usize = 128;
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The classifier, an ONNX file
+    model: PathBuf,
+    /// Labelled, upright data
+    data: PathBuf,
+    /// Labelled data that are really transformed [default: copies under random poses]
+    #[arg(long, value_name = "DATA")]
+    transformed: Option<PathBuf>,
+    /// The artifact [default: the model's name with .upright]
+    #[arg(long, short, value_name = "FILE")]
+    artifact: Option<PathBuf>,
+    #[command(flatten)]
+    other: OtherParts,
+    #[command(flatten)]
+    data_args: DataArgs,
+}
+
+/// What was counted on one kind of data.
+#[derive(Debug, Default, Serialize)]
+pub struct Tally {
+    /// Right answers of the bare model.
+    pub model: Share,
+    /// Right answers behind the gate.
+    pub gated: Share,
+    /// Inputs searched.
+    pub searched: Share,
+    /// Searched inputs whose best view was accepted.
+    pub accepted: Share,
+    /// Right answers that became wrong.
+    pub harmed: usize,
+    /// Wrong answers that became right.
+    pub mended: usize,
+    /// Model evaluations of all inputs.
+    pub evaluations: usize,
+    /// Time spent answering, in seconds, decoding left out.
+    pub seconds: f64,
+}
+
+impl Tally {
+    /// Adds the answers of some inputs.
+    pub fn add(&mut self, predictions: &[Prediction], labels: &[Option<u32>], seconds: f64) {
+        for (p, label) in predictions.iter().zip(labels) {
+            let Some(label) = *label else { continue };
+            let (before, after) = (p.raw_label == label, p.label == label);
+            count(&mut self.model, before);
+            count(&mut self.gated, after);
+            count(&mut self.searched, p.verdict != Verdict::Kept);
+            if p.verdict != Verdict::Kept {
+                count(&mut self.accepted, p.verdict == Verdict::Accepted);
+            }
+            self.harmed += usize::from(before && !after);
+            self.mended += usize::from(!before && after);
+            self.evaluations += p.evaluations;
+        }
+        self.seconds += seconds;
+    }
+
+    /// Milliseconds an input.
+    pub fn ms(&self) -> f64 {
+        1000.0 * self.seconds / self.model.of.max(1) as f64
+    }
+
+    /// Evaluations an input.
+    pub fn views(&self) -> f64 {
+        self.evaluations as f64 / self.model.of.max(1) as f64
+    }
+}
+
+fn count(share: &mut Share, hit: bool) {
+    share.of += 1;
+    share.hits += usize::from(hit);
+}
+
+#[derive(Serialize)]
+struct Report {
+    transforms: &'static str,
+    seed: u64,
+    upright: Tally,
+    transformed: Tally,
+}
+
+/// Measures and prints.
+pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let artifact = artifact_path(&args.model, args.artifact.as_ref());
+    let mut c = load(&args.model, &artifact, common)?;
+    args.other.apply(&mut c)?;
+    let data = std::slice::from_ref(&args.data);
+    let upright = open(data, &args.data_args, Want::Labelled, c.model(), common)?;
+    let given = match &args.transformed {
+        None => None,
+        Some(path) => {
+            let path = std::slice::from_ref(path);
+            Some(open(path, &args.data_args, Want::Labelled, c.model(), common)?)
+        }
+    };
+    let report = Report {
+        transforms: if given.is_some() { "given" } else { "synthetic" },
+        seed: common.seed,
+        upright: measure(&c, &upright, false, "upright", common)?,
+        transformed: match &given {
+            Some(source) => measure(&c, source, false, "transformed", common)?,
+            None => measure(&c, &upright, true, "transformed", common)?,
+        },
+    };
+    for source in std::iter::once(&upright).chain(&given) {
+        note(source, common)?;
+    }
+    let text = if common.json {
+        serde_json::to_string(&report).unwrap_or_default() + "\n"
+    } else {
+        table(&report)
+    };
+    let mut out = Sink::open(None)?;
+    out.write(text.as_bytes())?;
+    out.finish()
+}
+
+fn measure(
+    c: &Canonicalizer,
+    source: &Source,
+    copies: bool,
+    heading: &'static str,
+    common: &Common,
+) -> Result<Tally> {
+    let bar = Progress::start(heading, source.len(), common.quiet);
+    let mut tally = Tally::default();
+    let all: Vec<usize> = (0..source.len()).collect();
+    for chunk in all.chunks(CHUNK) {
+        let loaded = source.read(chunk)?;
+        let labels: Vec<Option<u32>> = loaded.rows.iter().map(|&r| source.label(r)).collect();
+        let batch = if copies {
+            transformed_copies(&loaded.batch, c.space(), &c.config().resample, common.seed)?
+        } else {
+            loaded.batch
+        };
+        let start = Instant::now();
+        let predictions = c.predict(&batch)?;
+        tally.add(&predictions, &labels, start.elapsed().as_secs_f64());
+        bar.advance(chunk.len());
+        bar.say(format!("{} right", tally.gated));
+    }
+    Ok(tally)
+}
+
+fn table(report: &Report) -> String {
+    let Report { upright: up, transformed: tr, .. } = report;
+    let accuracy = |share: &Share| {
+        let (low, high) = share.interval();
+        format!("{share} ({low:.1}..{high:.1})")
+    };
+    let mut out = String::new();
+    let kind = format!("transformed ({})", report.transforms);
+    let _ = writeln!(out, "{:18} {:>24} {:>24}", "", "upright", kind);
+    let mut line = |name: &str, a: String, b: String| {
+        let _ = writeln!(out, "{name:18} {a:>24} {b:>24}");
+    };
+    line("images", up.model.of.to_string(), tr.model.of.to_string());
+    line("model alone", accuracy(&up.model), accuracy(&tr.model));
+    line("gated", accuracy(&up.gated), accuracy(&tr.gated));
+    line("wrong -> right", up.mended.to_string(), tr.mended.to_string());
+    line("right -> wrong", up.harmed.to_string(), tr.harmed.to_string());
+    line("searched", up.searched.to_string(), tr.searched.to_string());
+    line("accepted", part(&up.accepted), part(&tr.accepted));
+    line("views an image", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
+    line("ms an image", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
+    let _ = writeln!(out, "intervals: Wilson, 95 %; seed {}", report.seed);
+    out
+}
+
+fn part(share: &Share) -> String {
+    if share.of == 0 { "-".into() } else { share.to_string() }
+}

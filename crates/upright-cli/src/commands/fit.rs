@@ -1,0 +1,193 @@
+//! `upright fit`: a model and labelled data become an artifact.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use upright::canonicalizer::{Advice, FitReport, Watch};
+use upright::model::Model;
+
+use super::setup::{ModelArgs, PartArgs, artifact_path, open};
+use crate::Common;
+use crate::data::{DataArgs, Want};
+use crate::progress::Progress;
+use crate::report::{Note, Result};
+use crate::rows::Sink;
+
+/// Shown at the end of the long help.
+pub const EXAMPLES: &str = "Examples:
+  upright fit model.onnx train/                      one folder a class; writes model.upright
+  upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
+  upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
+  upright fit model.onnx mnist/ --split train --reduce pool";
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The classifier, an ONNX file
+    model: PathBuf,
+    /// Labelled, upright data: class folders, a path,label list, idx files or npz
+    data: PathBuf,
+    /// Labelled data the model was not trained on, to calibrate and prove on
+    /// [default: a fifth of DATA, at most --calibration rows]
+    #[arg(long, value_name = "DATA")]
+    held_out: Option<PathBuf>,
+    /// Which part of the held-out data to read, where there are several
+    #[arg(long, value_enum)]
+    held_out_split: Option<crate::data::Split>,
+    /// Where to write the artifact [default: the model's name with .upright]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Most samples kept in the bank [default: all]
+    #[arg(long, value_name = "N")]
+    bank: Option<usize>,
+    /// Most held-out samples used
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    calibration: usize,
+    #[command(flatten)]
+    parts: PartArgs,
+    #[command(flatten)]
+    model_args: ModelArgs,
+    #[command(flatten)]
+    data_args: DataArgs,
+}
+
+/// Shows a fit's phases as progress bars.
+struct Bars {
+    quiet: bool,
+    bar: Option<Progress>,
+}
+
+impl Watch for Bars {
+    fn phase(&mut self, name: &str, steps: usize) {
+        self.bar = None;
+        self.bar = Some(Progress::start(format!("{name:<10}"), steps, self.quiet));
+    }
+
+    fn advance(&mut self, steps: usize) {
+        if let Some(bar) = &self.bar {
+            bar.advance(steps);
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Fitted<'a> {
+    artifact: String,
+    bytes: usize,
+    advice: Advice,
+    sentence: &'a str,
+    report: &'a FitReport,
+}
+
+/// Fits and writes the artifact.
+pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let mut config = args.parts.config(common)?;
+    config.bank = args.bank;
+    config.calibration = args.calibration;
+    let options = args.model_args.options(common)?;
+    let mut model = Model::load(&args.model, &options)?;
+    let data =
+        open(std::slice::from_ref(&args.data), &args.data_args, Want::Labelled, &model, common)?;
+    if !data.classes().is_empty() {
+        model.set_class_names(data.classes().to_vec());
+    }
+    let held_out = match &args.held_out {
+        None => None,
+        Some(path) => {
+            let split = args.held_out_split;
+            let held = DataArgs { split, limit: None, ..args.data_args.clone() };
+            Some(open(std::slice::from_ref(path), &held, Want::Labelled, &model, common)?)
+        }
+    };
+    if !common.quiet {
+        eprintln!("model      {} ({})", args.model.display(), model.preprocess());
+        for tap in model.taps() {
+            eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());
+        }
+        eprintln!("data       {} rows", upright::dataset::Dataset::len(&data));
+    }
+    let mut bars = Bars { quiet: common.quiet, bar: None };
+    let held = held_out.as_ref().map(|h| h as &dyn upright::dataset::Dataset);
+    let fitted = config.fit(model, &data, held, &mut bars);
+    drop(bars);
+    for source in std::iter::once(&data).chain(&held_out) {
+        note(source, common)?;
+    }
+    let fitted = fitted?;
+    let path = artifact_path(&args.model, args.out.as_ref());
+    let bytes = fitted.to_bytes()?;
+    upright::artifact::write_whole(&path, &bytes)?;
+    let (advice, sentence) = fitted.report().advice();
+    if common.json {
+        let row = Fitted {
+            artifact: path.display().to_string(),
+            bytes: bytes.len(),
+            advice,
+            sentence: &sentence,
+            report: fitted.report(),
+        };
+        let mut out = Sink::open(None)?;
+        out.write(serde_json::to_string(&row).unwrap_or_default().as_bytes())?;
+        out.write(b"\n")?;
+        out.finish()?;
+    } else if !common.quiet {
+        talk(fitted.report(), &sentence, held_out.is_some(), &path, bytes.len(), &args.model);
+    }
+    warn_harm(fitted.report(), advice, &sentence, common);
+    Ok(())
+}
+
+/// Prints what is worth saying about a data set and lists its unreadable rows.
+pub fn note(source: &crate::data::Source, common: &Common) -> Result<()> {
+    if !common.quiet {
+        for note in source.notes() {
+            note.print(common.json);
+        }
+    }
+    source.write_errors(Path::new("errors.jsonl"))
+}
+
+fn talk(
+    report: &FitReport,
+    sentence: &str,
+    apart: bool,
+    path: &Path,
+    bytes: usize,
+    model: &Path,
+) {
+    let (up, tr) = (&report.upright, &report.transformed);
+    eprintln!("bank       {} samples", report.bank);
+    match report.tau {
+        Some(tau) => eprintln!("gate       tau {tau:.4}, from {} samples", report.calibrated_on),
+        None => eprintln!("gate       no threshold"),
+    }
+    eprintln!(
+        "proof      {} held-out samples{}, upright and transformed by random poses (synthetic)",
+        up.before.of,
+        if apart { "" } else { " of the same data" }
+    );
+    eprintln!("                       upright   transformed");
+    eprintln!("  model alone         {:>8}   {:>11}", up.before.to_string(), tr.before.to_string());
+    eprintln!("  gated               {:>8}   {:>11}", up.after.to_string(), tr.after.to_string());
+    eprintln!(
+        "  searched            {:>8}   {:>11}",
+        up.searched.to_string(),
+        tr.searched.to_string()
+    );
+    eprintln!("verdict    {sentence}");
+    eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
+    eprintln!("next       upright predict {} IMAGES", model.display());
+}
+
+fn warn_harm(report: &FitReport, advice: Advice, sentence: &str, common: &Common) {
+    let useless = report.auroc.is_some_and(|a| a < 0.6);
+    if advice == Advice::DoNotUse {
+        Note {
+            code: if useless { "gate::useless" } else { "gate::harm" },
+            warning: true,
+            message: sentence.into(),
+            help: "the artifact was written; `upright eval` measures it on other data".into(),
+        }
+        .print(common.json);
+    }
+}

@@ -1,0 +1,196 @@
+//! `upright inspect`: what is in a model.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use upright::model::Model;
+use upright::onnx::Graph;
+
+use super::setup::ModelArgs;
+use crate::Common;
+use crate::report::Result;
+use crate::rows::Sink;
+
+/// Shown at the end of the long help.
+pub const EXAMPLES: &str = "Examples:
+  upright inspect model.onnx                    inputs, outputs, preprocessing, the automatic tap
+  upright inspect model.onnx --all              every tensor that can be tapped
+  upright inspect model.onnx --tap /layer4/Relu_output_0 --reduce mean";
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The classifier, an ONNX file
+    model: PathBuf,
+    /// List every tap candidate, not only the last ones
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    model_args: ModelArgs,
+}
+
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    fingerprint: String,
+    producer: String,
+    opset: i64,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    classes: usize,
+    class_names: Option<Vec<String>>,
+    logits: String,
+    preprocessing: String,
+    operators: Vec<Count>,
+    taps: Vec<TapRow>,
+    head: Option<[usize; 2]>,
+    candidates: Vec<CandidateRow>,
+    engine: &'static str,
+    micro_batch: usize,
+}
+
+#[derive(Serialize)]
+struct Count {
+    operator: String,
+    count: usize,
+}
+
+#[derive(Serialize)]
+struct TapRow {
+    asked: String,
+    tensors: Vec<String>,
+    shape: Vec<usize>,
+    features: usize,
+}
+
+#[derive(Serialize)]
+struct CandidateRow {
+    tensor: String,
+    operator: String,
+    auto: bool,
+}
+
+/// Prints what is in the model.
+pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let mut options = args.model_args.options(common)?;
+    let graph = Graph::load(&args.model)?;
+    let auto_only = options.taps.iter().all(|t| t.name == "auto");
+    let model = match Model::load(&args.model, &options) {
+        Err(upright::Error::NoTap { .. }) if auto_only => {
+            options.taps.clear();
+            Model::load(&args.model, &options)?
+        }
+        other => other?,
+    };
+    let report = report(&graph, &model);
+    let text = if common.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        shown(&report, args.all)
+    };
+    let mut out = Sink::open(None)?;
+    out.write(text.as_bytes())?;
+    out.finish()
+}
+
+fn report(graph: &Graph, model: &Model) -> Report {
+    let features = &model.ending().features;
+    Report {
+        model: graph.name().into(),
+        fingerprint: model.fingerprint().into(),
+        producer: graph.producer(),
+        opset: graph.opset(),
+        inputs: graph.inputs().iter().map(ToString::to_string).collect(),
+        outputs: graph.outputs().iter().map(ToString::to_string).collect(),
+        classes: model.classes(),
+        class_names: model.class_names().map(<[String]>::to_vec),
+        logits: model.ending().logits.clone(),
+        preprocessing: model.preprocess().to_string(),
+        operators: graph
+            .operators()
+            .into_iter()
+            .map(|o| Count { operator: o.name, count: o.count })
+            .collect(),
+        taps: model
+            .taps()
+            .iter()
+            .map(|t| TapRow {
+                asked: t.name().into(),
+                tensors: t.tensors().to_vec(),
+                shape: t.shape().to_vec(),
+                features: t.len(),
+            })
+            .collect(),
+        head: model.head().map(|h| [h.weight.rows(), h.weight.cols()]),
+        candidates: graph
+            .candidates(model.output())
+            .into_iter()
+            .map(|c| CandidateRow {
+                auto: features.contains(&c.name),
+                tensor: c.name,
+                operator: c.op,
+            })
+            .collect(),
+        engine: model.engine(),
+        micro_batch: model.micro_batch(),
+    }
+}
+
+/// Tap candidates shown unless all are asked for.
+const SHOWN: usize = 8;
+
+fn shown(r: &Report, all: bool) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, text: String| {
+        let _ = writeln!(out, "{name:<14} {text}");
+    };
+    line("model", format!("{} ({}, opset {})", r.model, r.producer, r.opset));
+    line("fingerprint", r.fingerprint.clone());
+    for input in &r.inputs {
+        line("input", input.clone());
+    }
+    for output in &r.outputs {
+        line("output", output.clone());
+    }
+    let names = r.class_names.as_ref().map_or(String::new(), |n| {
+        let few: Vec<&str> = n.iter().take(10).map(String::as_str).collect();
+        format!(": {}{}", few.join(", "), if n.len() > 10 { ", ..." } else { "" })
+    });
+    line("classes", format!("{}{names}", r.classes));
+    line("logits", r.logits.clone());
+    line("preprocessing", r.preprocessing.clone());
+    let operators: Vec<String> =
+        r.operators.iter().map(|o| format!("{} {}", o.count, o.operator)).collect();
+    line("operators", operators.join(", "));
+    line("engine", format!("{}, micro-batches of {}", r.engine, r.micro_batch));
+    for tap in &r.taps {
+        let tensors = tap.tensors.join(" + ");
+        line("tap", format!("{} = {tensors} {:?} -> {} features", tap.asked, tap.shape, tap.features));
+    }
+    if r.taps.is_empty() {
+        line("tap", "none found; logits-only scores such as energy work".into());
+    }
+    line(
+        "head",
+        r.head.map_or("not found; scores that need its weights do not work".into(), |[c, d]| {
+            format!("{c} x {d} weights found")
+        }),
+    );
+    let skip = if all { 0 } else { r.candidates.len().saturating_sub(SHOWN) };
+    if skip > 0 {
+        line("candidates", format!("the last {SHOWN} of {}; --all shows every one", r.candidates.len()));
+    } else {
+        line("candidates", String::new());
+    }
+    for c in &r.candidates[skip..] {
+        let _ = writeln!(
+            out,
+            "  {:50} {}{}",
+            c.tensor,
+            c.operator,
+            if c.auto { "   <- auto" } else { "" }
+        );
+    }
+    out
+}

@@ -1,0 +1,59 @@
+//! One file a command.
+
+mod demo;
+mod eval;
+mod fit;
+mod inspect;
+mod list;
+mod predict;
+mod score;
+mod setup;
+mod warp;
+
+use crate::Common;
+use crate::report::Result;
+
+/// What can be asked for.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Built-in digits in a few seconds: a table and a before/after sheet
+    #[command(after_long_help = demo::EXAMPLES)]
+    Demo(demo::Args),
+    /// What is in a model: inputs, classes, preprocessing, feature taps
+    #[command(after_long_help = inspect::EXAMPLES)]
+    Inspect(inspect::Args),
+    /// Build the artifact: bank, score, gate; ends with a verdict
+    #[command(after_long_help = fit::EXAMPLES)]
+    Fit(Box<fit::Args>),
+    /// Files or folders to labels, maps and verdicts
+    #[command(after_long_help = predict::EXAMPLES)]
+    Predict(predict::Args),
+    /// Accuracy on upright and transformed data, before and after
+    #[command(after_long_help = eval::EXAMPLES)]
+    Eval(eval::Args),
+    /// Show the parts there are, with what they need and take
+    #[command(after_long_help = list::EXAMPLES)]
+    List(list::Args),
+    /// Fit a score on arrays and print the energies of others
+    #[command(after_long_help = score::EXAMPLES)]
+    Score(score::Args),
+    /// Put one picture under a pose or a matrix
+    #[command(after_long_help = warp::EXAMPLES)]
+    Warp(warp::Args),
+}
+
+impl Command {
+    /// Does it.
+    pub fn run(&self, common: &Common) -> Result<()> {
+        match self {
+            Command::Demo(args) => demo::run(args, common),
+            Command::Inspect(args) => inspect::run(args, common),
+            Command::Fit(args) => fit::run(args, common),
+            Command::Predict(args) => predict::run(args, common),
+            Command::Eval(args) => eval::run(args, common),
+            Command::List(args) => list::run(args, common),
+            Command::Score(args) => score::run(args, common),
+            Command::Warp(args) => warp::run(args, common),
+        }
+    }
+}

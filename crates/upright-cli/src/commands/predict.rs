@@ -1,0 +1,224 @@
+//! `upright predict`: files or folders become labels.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
+use upright::config::Part;
+use upright::dataset::Dataset;
+use upright::map::Map;
+use upright::tensor::Batch;
+use upright::warp::{View, warp};
+
+use super::fit::note;
+use super::setup::{artifact_path, load, open, split_setting};
+use crate::Common;
+use crate::data::{DataArgs, Source, Want};
+use crate::pixels;
+use crate::progress::Progress;
+use crate::report::{Failure, Result};
+use crate::rows::{Format, Rows};
+
+/// Shown at the end of the long help.
+pub const EXAMPLES: &str = "Examples:
+  upright predict model.onnx photos/ > labels.csv
+  upright predict model.onnx a.png b.png --json
+  upright predict model.onnx photos/ --out labels.jsonl --views upright/
+  upright predict model.onnx photos/ --gate never        the bare model, for comparison";
+
+/// Rows read and answered at a time.
+const CHUNK: usize = 128;
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The classifier, an ONNX file
+    model: PathBuf,
+    /// Pictures, folders of pictures, a list, idx files or npz
+    #[arg(required = true)]
+    inputs: Vec<PathBuf>,
+    /// The artifact [default: the model's name with .upright]
+    #[arg(long, short, value_name = "FILE")]
+    artifact: Option<PathBuf>,
+    /// Where to write rows; .csv or .jsonl [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How to write rows [default: by the file's name, else csv; jsonl with --json]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Also write the view that was classified of every input, as PNG, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    views: Option<PathBuf>,
+    /// Write the logits too (jsonl only)
+    #[arg(long)]
+    logits: bool,
+    #[command(flatten)]
+    other: OtherParts,
+    #[command(flatten)]
+    data_args: DataArgs,
+}
+
+/// Parts to use instead of the fitted ones.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Parts")]
+pub struct OtherParts {
+    /// Another search than the fitted one
+    #[arg(long, value_name = "NAME")]
+    search: Option<String>,
+    /// Another budget than the fitted one
+    #[arg(long, value_name = "N")]
+    budget: Option<usize>,
+    /// Another gate than the fitted one: always, never, or threshold with --set gate.tau=X
+    #[arg(long, value_name = "NAME")]
+    gate: Option<String>,
+    /// A setting of these parts: `search.NAME=VALUE` or `gate.NAME=VALUE`
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+impl OtherParts {
+    /// Puts the parts that were asked for in place of the fitted ones.
+    pub fn apply(&self, c: &mut Canonicalizer) -> Result<()> {
+        let config = c.config();
+        let part = |name: &Option<String>, fitted: &Part| match name {
+            Some(name) => Part::new(name),
+            None => fitted.clone(),
+        };
+        let mut search = part(&self.search, &config.search);
+        let mut gate = part(&self.gate, &config.gate);
+        let budget = self.budget.unwrap_or(config.budget);
+        let mut regate = self.gate.is_some();
+        for setting in &self.set {
+            let (name, value) = split_setting(setting)?;
+            match name.split_once('.') {
+                Some(("search", name)) => search.settings.insert(name.into(), value),
+                Some(("gate", name)) => {
+                    regate = true;
+                    gate.settings.insert(name.into(), value)
+                }
+                _ => {
+                    return Err(Failure::usage(
+                        format!("`{name}` cannot be set after the fit"),
+                        "only `search.NAME` and `gate.NAME` can; fit again for the score",
+                    ));
+                }
+            };
+        }
+        c.set_search(search, budget)?;
+        if regate {
+            c.set_gate(gate)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    path: String,
+    label: u32,
+    class: &'a str,
+    model_label: u32,
+    verdict: Verdict,
+    energy_before: f32,
+    energy_after: f32,
+    evaluations: usize,
+    m00: f32,
+    m01: f32,
+    m02: f32,
+    m10: f32,
+    m11: f32,
+    m12: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logits: Option<&'a [f32]>,
+}
+
+/// Classifies and writes rows.
+pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let artifact = artifact_path(&args.model, args.artifact.as_ref());
+    let mut c = load(&args.model, &artifact, common)?;
+    args.other.apply(&mut c)?;
+    let source = open(&args.inputs, &args.data_args, Want::Pictures, c.model(), common)?;
+    let by_name = args.out.as_deref().and_then(Format::of);
+    let usual = if common.json { Format::Jsonl } else { Format::Csv };
+    let mut rows = Rows::open(args.out.as_deref(), args.format.or(by_name).unwrap_or(usual))?;
+    if let Some(folder) = &args.views {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, e))?;
+    }
+    let bar = Progress::start("predict", source.len(), common.quiet);
+    let all: Vec<usize> = (0..source.len()).collect();
+    let (mut done, mut searched) = (0, 0);
+    for chunk in all.chunks(CHUNK) {
+        let loaded = source.read(chunk)?;
+        let predictions = c.predict(&loaded.batch)?;
+        for (i, (p, &row)) in predictions.iter().zip(&loaded.rows).enumerate() {
+            write(&mut rows, &c, &source.name(row), p, args.logits)?;
+            if let Some(folder) = &args.views {
+                save_view(folder, &source, row, &c, &loaded.batch, i, p)?;
+            }
+        }
+        done += predictions.len();
+        searched += predictions.iter().filter(|p| p.evaluations > 1).count();
+        bar.advance(chunk.len());
+        bar.say(format!("{searched} searched, {} skipped", source.unreadable()));
+    }
+    drop(bar);
+    rows.finish()?;
+    note(&source, common)?;
+    match source.unreadable() {
+        0 => Ok(()),
+        failed => Err(Failure::Partial {
+            failed,
+            total: done + failed,
+            what: "images have no row".into(),
+            help: "they are listed in `errors.jsonl`".into(),
+        }),
+    }
+}
+
+fn write(
+    rows: &mut Rows,
+    c: &Canonicalizer,
+    path: &str,
+    p: &Prediction,
+    logits: bool,
+) -> Result<()> {
+    let m = match p.map {
+        Map::Plane(m) => m,
+        Map::Space(_) => [f32::NAN; 6],
+    };
+    rows.write(&Row {
+        path: path.into(),
+        label: p.label,
+        class: &c.model().class_name(p.label as usize),
+        model_label: p.raw_label,
+        verdict: p.verdict,
+        energy_before: p.energy_before,
+        energy_after: p.energy_after,
+        evaluations: p.evaluations,
+        m00: m[0],
+        m01: m[1],
+        m02: m[2],
+        m10: m[3],
+        m11: m[4],
+        m12: m[5],
+        logits: logits.then_some(&p.logits),
+    })
+}
+
+/// Writes the classified view as `ROW-NAME.png`; the row number keeps names apart.
+fn save_view(
+    folder: &Path,
+    source: &Source,
+    row: usize,
+    c: &Canonicalizer,
+    batch: &Batch,
+    item: usize,
+    p: &Prediction,
+) -> Result<()> {
+    let view = warp(batch, &[View { item, map: p.map }], &c.config().resample)?;
+    let name = source.name(row);
+    let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
+    let safe: String =
+        stem.chars().map(|ch| if ch.is_alphanumeric() || ch == '-' { ch } else { '_' }).collect();
+    pixels::save(&folder.join(format!("{row:06}-{safe}.png")), view.signal(), view.item(0))
+}

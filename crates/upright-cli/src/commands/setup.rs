@@ -1,0 +1,195 @@
+//! Flags that several commands share: how to load the model and which parts to use.
+
+use std::path::{Path, PathBuf};
+
+use upright::artifact::Artifact;
+use upright::canonicalizer::{Canonicalizer, Config};
+use upright::config::{Part, Value};
+use upright::model::{Model, Options, Tap};
+use upright::preprocess::Overrides;
+use upright::reduce::Reduce;
+use upright::space::SpaceConfig;
+
+use crate::Common;
+use crate::data::{self, DataArgs, Prepare, Source, Want};
+use crate::report::{Failure, Result};
+
+/// How to load a model.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArgs {
+    /// Tensor to tap for features: a name, `auto` (the last layer's input) or `none`; give it
+    /// several times for several taps
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub tap: Vec<String>,
+    /// How a tapped tensor becomes a vector
+    #[arg(long, value_enum, default_value = "none")]
+    pub reduce: ReduceArg,
+    /// Length of projected vectors (with --reduce pool or project)
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub dim: usize,
+    /// Shorter side, or ROWSxCOLUMNS, that pictures are resized to
+    #[arg(long, value_name = "SIZE")]
+    pub resize: Option<String>,
+    /// Centre crop after resizing
+    #[arg(long, value_name = "SIZE")]
+    pub crop: Option<String>,
+    /// Size that pictures are padded to with zeros
+    #[arg(long, value_name = "SIZE")]
+    pub pad: Option<String>,
+    /// gray, rgb or bgr
+    #[arg(long, value_name = "ORDER")]
+    pub channels: Option<String>,
+    /// What pixels of 0..255 are multiplied by, e.g. 1/255
+    #[arg(long, value_name = "X")]
+    pub scale: Option<String>,
+    /// What is subtracted then: a number, one a channel, or imagenet
+    #[arg(long, value_name = "X[,X,X]")]
+    pub mean: Option<String>,
+    /// What is divided by then: a number, one a channel, or imagenet
+    #[arg(long, value_name = "X[,X,X]")]
+    pub std: Option<String>,
+}
+
+/// The reductions, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReduceArg {
+    /// All numbers as they are
+    None,
+    /// The mean over positions or tokens
+    Mean,
+    /// 3x3 regional means, then a random projection
+    Pool,
+    /// A random projection of all numbers
+    Project,
+}
+
+impl ModelArgs {
+    /// The library's form of the flags.
+    pub fn options(&self, common: &Common) -> Result<Options> {
+        let reduce = match self.reduce {
+            ReduceArg::None => Reduce::None,
+            ReduceArg::Mean => Reduce::Mean,
+            ReduceArg::Pool => Reduce::Pool { dim: self.dim, seed: common.seed },
+            ReduceArg::Project => Reduce::Project { dim: self.dim, seed: common.seed },
+        };
+        let mut overrides = Overrides::default();
+        for (key, text) in [
+            ("resize", &self.resize),
+            ("crop", &self.crop),
+            ("pad", &self.pad),
+            ("channels", &self.channels),
+            ("scale", &self.scale),
+            ("mean", &self.mean),
+            ("std", &self.std),
+        ] {
+            if let Some(text) = text {
+                overrides.set(key, text)?;
+            }
+        }
+        let taps = self.tap.iter().filter(|name| *name != "none");
+        Ok(Options {
+            taps: taps.map(|name| Tap { name: name.clone(), reduce }).collect(),
+            preprocess: overrides,
+            threads: common.threads.map(std::num::NonZeroUsize::get),
+            ..Options::default()
+        })
+    }
+}
+
+/// Which parts to use.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Parts")]
+pub struct PartArgs {
+    /// Transforms to undo: `affine`, `rotate`, or axes such as `rotate=-30..30,scale`
+    #[arg(long, short = 't', value_name = "SPACE", default_value = "affine")]
+    pub transforms: String,
+    /// How unfamiliar an input looks (`upright list scores`)
+    #[arg(long, value_name = "NAME", default_value = "knn")]
+    pub score: String,
+    /// Where to look for a better view (`upright list searches`)
+    #[arg(long, value_name = "NAME", default_value = "random")]
+    pub search: String,
+    /// Which inputs to search (`upright list gates`)
+    #[arg(long, value_name = "NAME", default_value = "conformal")]
+    pub gate: String,
+    /// Views a search may look at
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub budget: usize,
+    /// A setting of a part: `k=5` of the score, `search.NAME=..`, `gate.alpha=0.02`
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl PartArgs {
+    /// The library's form of the flags.
+    pub fn config(&self, common: &Common) -> Result<Config> {
+        let mut config = Config {
+            score: Part::new(&self.score),
+            search: Part::new(&self.search),
+            gate: Part::new(&self.gate),
+            space: SpaceConfig::parse(&self.transforms)?,
+            budget: self.budget,
+            seed: common.seed,
+            ..Config::default()
+        };
+        for setting in &self.set {
+            let (name, value) = split_setting(setting)?;
+            let (part, name) = match name.split_once('.') {
+                Some(("search", name)) => (&mut config.search, name),
+                Some(("gate", name)) => (&mut config.gate, name),
+                Some(("score", name)) => (&mut config.score, name),
+                _ => (&mut config.score, name),
+            };
+            part.settings.insert(name.into(), value);
+        }
+        Ok(config)
+    }
+}
+
+/// Splits `NAME=VALUE`.
+pub fn split_setting(text: &str) -> Result<(&str, Value)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.trim(), Value::parse(value.trim()))),
+        _ => Err(Failure::usage(
+            format!("`{text}` is not a setting"),
+            "settings are given as `--set name=value`",
+        )),
+    }
+}
+
+/// The artifact that goes with a model unless another is named: `MODEL.upright` without
+/// the model's own ending, in the current folder.
+pub fn artifact_path(model: &Path, given: Option<&PathBuf>) -> PathBuf {
+    given.cloned().unwrap_or_else(|| {
+        PathBuf::from(model.file_stem().unwrap_or(model.as_os_str())).with_extension("upright")
+    })
+}
+
+/// Reads an artifact and joins it with its model.
+pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicalizer> {
+    if !artifact.exists() {
+        return Err(Failure::usage(
+            format!("there is no artifact `{}`", artifact.display()),
+            format!("make one with `upright fit {} TRAIN_FOLDER`", model.display()),
+        ));
+    }
+    let artifact = Artifact::read(artifact)?;
+    let options = Options {
+        threads: common.threads.map(std::num::NonZeroUsize::get),
+        ..artifact.manifest.options.clone()
+    };
+    Ok(artifact.join(Model::load(model, &options)?)?)
+}
+
+/// Opens data for a model.
+pub fn open(
+    paths: &[PathBuf],
+    args: &DataArgs,
+    want: Want,
+    model: &Model,
+    common: &Common,
+) -> Result<Source> {
+    let options = args.options(want, Some(model.classes()), common.seed);
+    data::open(paths, &options, Prepare::for_model(model))
+}

@@ -1,0 +1,186 @@
+//! How to read data: what the flags say, and what the command needs.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How many rows may be unreadable before reading stops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Allowance {
+    /// So many rows.
+    Count(usize),
+    /// So many of a hundred rows, rounded up.
+    Percent(f64),
+}
+
+impl Allowance {
+    /// The number of rows out of `total`.
+    pub fn of(self, total: usize) -> usize {
+        match self {
+            Allowance::Count(n) => n,
+            Allowance::Percent(p) => (p / 100.0 * total as f64).ceil() as usize,
+        }
+    }
+}
+
+impl FromStr for Allowance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("`{text}` is neither a count nor a percentage such as 1%");
+        match text.strip_suffix('%') {
+            None => text.parse().map(Allowance::Count).map_err(|_| bad()),
+            Some(p) => match p.trim().parse() {
+                Ok(p) if (0.0..=100.0).contains(&p) => Ok(Allowance::Percent(p)),
+                _ => Err(bad()),
+            },
+        }
+    }
+}
+
+/// One of the usual parts of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Split {
+    /// For training.
+    Train,
+    /// For choices.
+    Val,
+    /// For judging.
+    Test,
+}
+
+impl Split {
+    /// Every split.
+    pub const ALL: [Split; 3] = [Split::Train, Split::Val, Split::Test];
+
+    /// The words that name it in folders and files, the usual one first.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Split::Train => &["train", "training"],
+            Split::Val => &["val", "valid", "validation"],
+            Split::Test => &["test", "t10k", "testing"],
+        }
+    }
+}
+
+/// What a command needs of its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// A true class for every row.
+    Labelled,
+    /// Pictures; labels only where the format has them anyway.
+    Pictures,
+}
+
+/// Flags of every command that reads data.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
+#[command(next_help_heading = "Data")]
+pub struct DataArgs {
+    /// Which part of the data to read, where there are several
+    #[arg(long, value_enum)]
+    pub split: Option<Split>,
+    /// Class names, one a line, in the order of the model's outputs [default: sorted names]
+    #[arg(long, value_name = "FILE")]
+    pub classes: Option<PathBuf>,
+    /// Accept data that lack some of the model's classes
+    #[arg(long)]
+    pub allow_missing_classes: bool,
+    /// Read at most so many rows, drawn with the seed
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Exchange rows and columns of idx and npz pictures (the official EMNIST files need it)
+    #[arg(long)]
+    pub transpose: bool,
+    /// Do not turn photos as their EXIF orientation asks
+    #[arg(long)]
+    pub ignore_exif: bool,
+    /// Stop at the first unreadable picture
+    #[arg(long)]
+    pub strict: bool,
+    /// How many pictures may be unreadable: a count or a percentage
+    #[arg(long, value_name = "N|N%", default_value = "1%")]
+    pub max_errors: Allowance,
+}
+
+/// How to read data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// What the command needs.
+    pub want: Want,
+    /// Number of the model's outputs, if known.
+    pub outputs: Option<usize>,
+    /// Seed of [`Options::limit`].
+    pub seed: u64,
+    /// The part to read.
+    pub split: Option<Split>,
+    /// File of class names in the order of the model's outputs.
+    pub classes: Option<PathBuf>,
+    /// Whether classes may be missing.
+    pub allow_missing_classes: bool,
+    /// Most rows to read.
+    pub limit: Option<usize>,
+    /// Whether to exchange rows and columns of idx and npz pictures.
+    pub transpose: bool,
+    /// Whether to leave EXIF orientations alone.
+    pub ignore_exif: bool,
+    /// Unreadable rows that are tolerated.
+    pub allowance: Allowance,
+}
+
+impl DataArgs {
+    /// Joins the flags with what the command knows.
+    pub fn options(&self, want: Want, outputs: Option<usize>, seed: u64) -> Options {
+        Options {
+            want,
+            outputs,
+            seed,
+            split: self.split,
+            classes: self.classes.clone(),
+            allow_missing_classes: self.allow_missing_classes,
+            limit: self.limit,
+            transpose: self.transpose,
+            ignore_exif: self.ignore_exif,
+            allowance: if self.strict { Allowance::Count(0) } else { self.max_errors },
+        }
+    }
+}
+
+#[cfg(test)]
+impl Options {
+    /// The defaults of the flags.
+    pub fn new(want: Want) -> Self {
+        Options {
+            want,
+            outputs: None,
+            seed: 0,
+            split: None,
+            classes: None,
+            allow_missing_classes: false,
+            limit: None,
+            transpose: false,
+            ignore_exif: false,
+            allowance: Allowance::Percent(1.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allowances_are_counts_or_percentages() {
+        assert_eq!("5".parse(), Ok(Allowance::Count(5)));
+        assert_eq!("1%".parse(), Ok(Allowance::Percent(1.0)));
+        for bad in ["", "-1", "x", "101%", "%", "nan%"] {
+            assert!(bad.parse::<Allowance>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_always_tolerates_one_bad_file() {
+        assert_eq!(Allowance::Percent(1.0).of(3), 1);
+        assert_eq!(Allowance::Percent(1.0).of(10_000), 100);
+        assert_eq!(Allowance::Percent(0.0).of(10_000), 0);
+    }
+}

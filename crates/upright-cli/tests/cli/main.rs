@@ -1,0 +1,10 @@
+//! The real binary, run in temporary folders.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod demo;
+mod errors;
+mod list;
+mod score;
+mod support;
+mod warp;
+mod workflow;

@@ -1,0 +1,83 @@
+//! Mirror along x. Discrete: a pose is 0 (as is) or 1 (mirrored).
+
+use super::{Axis, Make, NONE};
+use crate::map::Map;
+use crate::registry::Kind;
+
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "flip",
+    about: "mirror along x; discrete",
+    params: NONE,
+    make: Make {
+        unit: "(0 = as is, 1 = mirrored)",
+        domain: (0.0, 1.0),
+        limits: (0.0, 1.0),
+        build: |low, high| Box::new(Flip { values: values(low, high) }),
+    },
+};
+
+#[derive(Debug)]
+struct Flip {
+    values: Vec<f32>,
+}
+
+fn values(low: f32, high: f32) -> Vec<f32> {
+    let inside: Vec<f32> =
+        [0.0, 1.0].into_iter().filter(|v| (low..=high).contains(v)).collect();
+    if inside.is_empty() { vec![low.round()] } else { inside }
+}
+
+impl Flip {
+    fn nearest(&self, v: f32) -> f32 {
+        let last = self.values[self.values.len() - 1];
+        if v < 0.5 { self.values[0] } else { last }
+    }
+}
+
+impl Axis for Flip {
+    fn identity(&self) -> Vec<f32> {
+        vec![0.0]
+    }
+
+    fn draw(&self, unit: &[f32], pose: &mut [f32]) {
+        let n = self.values.len();
+        pose[0] = self.values[((unit[0] * n as f32) as usize).min(n - 1)];
+    }
+
+    fn settle(&self, pose: &mut [f32]) {
+        pose[0] = self.nearest(pose[0]);
+    }
+
+    fn contains(&self, pose: &[f32]) -> bool {
+        self.values.iter().any(|v| (v - pose[0]).abs() < 1e-6)
+    }
+
+    fn map(&self, pose: &[f32]) -> Map {
+        let sign = if pose[0] < 0.5 { 1.0 } else { -1.0 };
+        Map::Plane([sign, 0.0, 0.0, 0.0, 1.0, 0.0])
+    }
+
+    fn derivative(&self, _: &[f32], _: usize) -> Map {
+        Map::Plane([0.0; 6])
+    }
+
+    fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
+        self.values.iter().map(|&v| vec![v]).collect()
+    }
+
+    fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+        if (a[0] - b[0]).abs() < 0.5 { 0.0 } else { 1.0 }
+    }
+
+    fn extent(&self) -> f32 {
+        0.0
+    }
+
+    fn step(&self, pose: &mut [f32], step: &[f32]) {
+        if step[0].abs() > 0.5 {
+            pose[0] = 1.0 - pose[0];
+        }
+        self.settle(pose);
+    }
+}

@@ -1,0 +1,128 @@
+//! What a fit found out about itself, and the advice that follows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Share;
+
+/// Accuracy of the bare model and behind the gate, on the same inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Accuracy {
+    /// The bare model.
+    pub before: Share,
+    /// Behind the gate.
+    pub after: Share,
+    /// How many inputs were searched.
+    pub searched: Share,
+}
+
+/// What a fit found out. Accuracies are on held-out samples that neither the
+/// bank nor the gate has seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitReport {
+    /// Samples in the bank.
+    pub bank: usize,
+    /// Samples the gate was calibrated on.
+    pub calibrated_on: usize,
+    /// The energy above which inputs are searched; absent if unlimited.
+    pub tau: Option<f32>,
+    /// How often a transformed input scores higher than an upright one.
+    pub auroc: Option<f64>,
+    /// Upright inputs.
+    pub upright: Accuracy,
+    /// The same inputs, transformed by random poses of the space.
+    pub transformed: Accuracy,
+    /// Calibration energies that are not numbers.
+    pub nan: usize,
+}
+
+/// Whether to use the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// It helps and does not harm.
+    Use,
+    /// It harms, does not help, or cannot work here.
+    DoNotUse,
+    /// It helps, but training with such transforms should help more.
+    RetrainInstead,
+}
+
+impl FitReport {
+    /// The advice and a sentence that says why.
+    pub fn advice(&self) -> (Advice, String) {
+        let (up, tr) = (&self.upright, &self.transformed);
+        let upright = format!("upright accuracy {} -> {}", up.before, up.after);
+        let transformed = format!("transformed accuracy {} -> {}", tr.before, tr.after);
+        if up.before.of == 0 {
+            return (Advice::DoNotUse, "nothing is proven: there were no held-out labels".into());
+        }
+        if let Some(auroc) = self.auroc.filter(|&a| a < 0.6) {
+            return (
+                Advice::DoNotUse,
+                format!(
+                    "do not use it: transformed inputs do not look less familiar than upright \
+                     ones (AUROC {auroc:.2}); try another score or tap, or the model has learnt \
+                     these transforms already ({transformed})"
+                ),
+            );
+        }
+        let drop = up.before.percent() - up.after.percent();
+        if drop > 1.0 {
+            return (
+                Advice::DoNotUse,
+                format!(
+                    "do not use it as it is: {upright}, a loss of {drop:.1} points; lower the \
+                     gate's alpha or narrow the space"
+                ),
+            );
+        }
+        let gain = tr.after.percent() - tr.before.percent();
+        if gain < 2.0 {
+            return (
+                Advice::DoNotUse,
+                format!("do not use it: it gains only {gain:.1} points ({transformed})"),
+            );
+        }
+        if tr.after.percent() < 0.5 * up.before.percent() {
+            return (
+                Advice::RetrainInstead,
+                format!(
+                    "it helps ({transformed}, {upright}), but most transformed inputs stay \
+                     wrong: if you can, retrain with such transforms instead"
+                ),
+            );
+        }
+        (Advice::Use, format!("use it: {transformed}, {upright}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(up: (usize, usize), tr: (usize, usize), auroc: f64) -> FitReport {
+        let accuracy = |(before, after)| Accuracy {
+            before: Share { hits: before, of: 1000 },
+            after: Share { hits: after, of: 1000 },
+            searched: Share { hits: 500, of: 1000 },
+        };
+        FitReport {
+            bank: 1,
+            calibrated_on: 1,
+            tau: Some(0.0),
+            auroc: Some(auroc),
+            upright: accuracy(up),
+            transformed: accuracy(tr),
+            nan: 0,
+        }
+    }
+
+    #[test]
+    fn advice_follows_harm_help_and_separation() {
+        assert_eq!(report((990, 985), (350, 850), 0.95).advice().0, Advice::Use);
+        assert_eq!(report((990, 960), (350, 850), 0.95).advice().0, Advice::DoNotUse);
+        assert_eq!(report((990, 989), (350, 850), 0.5).advice().0, Advice::DoNotUse);
+        assert_eq!(report((990, 989), (900, 905), 0.9).advice().0, Advice::DoNotUse);
+        assert_eq!(report((990, 989), (100, 300), 0.9).advice().0, Advice::RetrainInstead);
+    }
+}

@@ -1,0 +1,331 @@
+//! The built-in engine: the `rten` crate.
+//!
+//! rten fuses nodes, so an inner tensor may no longer exist after loading.
+//! The tensors asked for are therefore made outputs of the graph before rten
+//! sees it, which every fusion respects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use prost::Message;
+use rten::{LoadError, LoadErrorKind, Model, ModelOptions, NodeId, RunOptions, ThreadPool};
+use rten_tensor::AsView;
+use rten_tensor::prelude::*;
+
+use crate::engine::{Engine, Input, Value};
+use crate::error::{Error, Result};
+use crate::onnx::Graph;
+use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto};
+
+/// Its name in the table.
+pub(super) const NAME: &str = "rten";
+
+struct Rten {
+    model: Model,
+    inputs: BTreeMap<String, NodeId>,
+    tensors: Vec<NodeId>,
+    pool: Option<Arc<ThreadPool>>,
+}
+
+impl fmt::Debug for Rten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rten").field("inputs", &self.inputs.keys()).finish_non_exhaustive()
+    }
+}
+
+/// Prepares a graph; see [`crate::engine::Load`].
+pub(super) fn load(
+    graph: &Graph,
+    tensors: &[String],
+    threads: Option<usize>,
+) -> Result<Box<dyn Engine>> {
+    let failed = |why: String| Error::Model { path: graph.name().into(), why };
+    let mut proto = graph.model().clone();
+    if let Some(g) = proto.graph.as_mut() {
+        if let Some(node) = adapt(g) {
+            return Err(failed(format!(
+                "node `{node}` pads with SAME_LOWER, which the rten engine does not do; export \
+                 it with explicit pads"
+            )));
+        }
+        let old = std::mem::take(&mut g.output);
+        for name in tensors {
+            let known = old.iter().chain(&g.value_info).find(|v| v.name.as_ref() == Some(name));
+            let bare = ValueInfoProto { name: Some(name.clone()), ..Default::default() };
+            g.output.push(known.cloned().unwrap_or(bare));
+        }
+    }
+    let model = match open(proto.encode_to_vec(), true) {
+        Ok(model) => model,
+        Err(Refused::Operator(why)) => return Err(operators(graph, &proto).unwrap_or(failed(why))),
+        Err(Refused::Other(why)) => return Err(failed(why)),
+    };
+    let node = |name: &String| {
+        model.find_node(name).ok_or_else(|| Error::NoTap {
+            name: name.clone(),
+            candidates: graph.tensors().join(", "),
+        })
+    };
+    let tensors = tensors.iter().map(node).collect::<Result<_>>()?;
+    let inputs = graph.inputs().into_iter().filter_map(|p| {
+        let id = model.find_node(&p.name)?;
+        Some((p.name, id))
+    });
+    let inputs = inputs.collect();
+    let pool = threads.map(|n| Arc::new(ThreadPool::with_num_threads(n.max(1))));
+    Ok(Box::new(Rten { model, inputs, tensors, pool }))
+}
+
+impl Engine for Rten {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+        let failed = |why: String| Error::Engine { engine: NAME, why };
+        let mut fed = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let id = *self
+                .inputs
+                .get(input.name)
+                .ok_or_else(|| failed(format!("the graph has no input `{}`", input.name)))?;
+            let view = rten::ValueView::from_shape(input.shape, input.data)
+                .map_err(|e| failed(format!("input `{}`: {e}", input.name)))?;
+            fed.push((id, view.into()));
+        }
+        let ids: Vec<NodeId> =
+            wanted.iter().filter_map(|&i| self.tensors.get(i).copied()).collect();
+        if ids.len() != wanted.len() {
+            return Err(failed("a tensor was asked for that was not named at loading".into()));
+        }
+        let mut unique: Vec<NodeId> = Vec::new();
+        for id in &ids {
+            if !unique.contains(id) {
+                unique.push(*id);
+            }
+        }
+        let options = RunOptions::default().with_thread_pool(self.pool.clone());
+        let run = || self.model.run(fed, &unique, Some(options));
+        let values = catch_unwind(AssertUnwindSafe(run))
+            .map_err(|p| failed(format!("it stopped: {}", message(p.as_ref()))))?
+            .map_err(|e| failed(e.to_string()))?;
+        let values: Vec<Value> =
+            values.iter().map(|v| read(v).map_err(failed)).collect::<Result<_>>()?;
+        let at = |id: &NodeId| unique.iter().position(|u| u == id);
+        Ok(ids.iter().filter_map(at).map(|i| values[i].clone()).collect())
+    }
+}
+
+fn read(value: &rten::Value) -> std::result::Result<Value, String> {
+    match value {
+        rten::Value::FloatTensor(t) => Ok(Value { shape: t.shape().to_vec(), data: t.to_vec() }),
+        other => Err(format!("a tensor of type {} was asked for", other.dtype())),
+    }
+}
+
+/// Why a model was not loaded.
+enum Refused {
+    Operator(String),
+    Other(String),
+}
+
+fn open(bytes: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
+    let mut options = ModelOptions::with_all_ops();
+    options.enable_optimization(optimize).prepack_weights(optimize);
+    match catch_unwind(AssertUnwindSafe(|| options.load(bytes))) {
+        Ok(Ok(model)) => Ok(model),
+        Ok(Err(e)) if is_operator(&e) => Err(Refused::Operator(e.to_string())),
+        Ok(Err(e)) => Err(Refused::Other(e.to_string())),
+        Err(panic) => Err(Refused::Other(format!("loading stopped: {}", message(panic.as_ref())))),
+    }
+}
+
+fn is_operator(e: &LoadError) -> bool {
+    e.kind() == LoadErrorKind::OperatorInvalid
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for an unknown reason")
+}
+
+/// Every operator that rten refuses: each is tried alone, with the attributes of its nodes.
+fn operators(graph: &Graph, proto: &ModelProto) -> Option<Error> {
+    let mut tried = BTreeSet::new();
+    let mut first = None;
+    let mut all = BTreeSet::new();
+    let mut nodes = Vec::new();
+    collect(proto.graph.as_ref()?, &mut nodes);
+    for node in nodes {
+        let nested = node.attribute.iter().any(|a| a.g.is_some() || !a.graphs.is_empty());
+        let alone = NodeProto {
+            name: None,
+            attribute: if nested { vec![] } else { node.attribute.clone() },
+            ..node.clone()
+        };
+        let kind = format!("{:?} {} {:?}", node.domain, node.op(), alone.attribute);
+        if node.op() == "Constant" || !tried.insert(kind) {
+            continue;
+        }
+        let model = ModelProto {
+            ir_version: proto.ir_version,
+            opset_import: proto.opset_import.clone(),
+            graph: Some(GraphProto { node: vec![alone], ..Default::default() }),
+            ..Default::default()
+        };
+        let Err(Refused::Operator(why)) = open(model.encode_to_vec(), false) else { continue };
+        if nested && !why.contains("not supported") {
+            continue;
+        }
+        let named = node.name.clone().filter(|n| !n.is_empty());
+        first.get_or_insert((named.unwrap_or_else(|| node.out().into()), node.op().to_string()));
+        all.insert(match node.domain.as_deref() {
+            None | Some("" | "ai.onnx") => node.op().to_string(),
+            Some(domain) => format!("{domain}.{}", node.op()),
+        });
+    }
+    let (node, first) = first?;
+    Some(Error::Operators {
+        path: graph.name().into(),
+        engine: NAME,
+        node,
+        first: format!("{first} (opset {})", graph.opset()),
+        all: all.into_iter().collect::<Vec<_>>().join(", "),
+    })
+}
+
+fn collect<'a>(graph: &'a GraphProto, nodes: &mut Vec<&'a NodeProto>) {
+    for node in &graph.node {
+        nodes.push(node);
+        for a in &node.attribute {
+            a.g.iter().chain(&a.graphs).for_each(|g| collect(g, nodes));
+        }
+    }
+}
+
+/// Writes out what rten does not do by itself: Dropout, which does nothing when a model is
+/// used, becomes Identity; kernels and strides that the standard lets a file leave out are
+/// filled in. Returns a node that rten would run in another way than the standard says.
+fn adapt(graph: &mut GraphProto) -> Option<String> {
+    let kernels: BTreeMap<&str, &[i64]> = graph
+        .initializer
+        .iter()
+        .filter_map(|t| Some((t.name.as_deref()?, t.dims.get(2..)?)))
+        .collect();
+    let mut wrong = None;
+    for node in &mut graph.node {
+        match node.op() {
+            "Dropout" if node.output.iter().skip(1).all(String::is_empty) => {
+                node.op_type = Some("Identity".into());
+                node.input.truncate(1);
+                node.output.truncate(1);
+                node.attribute.clear();
+            }
+            "Conv" | "ConvTranspose" | "ConvInteger" if node.attr("kernel_shape").is_none() => {
+                if let Some(kernel) = node.arg(1).and_then(|w| kernels.get(w)) {
+                    node.attribute.push(ints("kernel_shape", kernel.to_vec()));
+                }
+            }
+            "MaxPool" | "AveragePool" if node.attr("strides").is_none() => {
+                let rank = node.attr("kernel_shape").map_or(0, |a| a.ints.len());
+                node.attribute.push(ints("strides", vec![1; rank]));
+            }
+            _ => {}
+        }
+        if node.attr("auto_pad").is_some_and(|a| a.s.as_deref() == Some(b"SAME_LOWER")) {
+            wrong.get_or_insert_with(|| node.name.clone().unwrap_or_default());
+        }
+    }
+    wrong
+}
+
+fn ints(name: &str, ints: Vec<i64>) -> AttributeProto {
+    const INTS: i32 = 7;
+    AttributeProto { name: Some(name.into()), r#type: Some(INTS), ints, ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::build::{graph, model, node, weight};
+
+    #[test]
+    fn every_unsupported_operator_is_named_at_once() {
+        let nodes = vec![
+            node("Relu", &["x"], "a"),
+            node("Unique", &["a"], "b"),
+            node("Relu", &["b"], "c"),
+            node("Bernoulli", &["c"], "y"),
+        ];
+        let e = load(&graph(&model(&[0, 2], nodes, vec![])), &["y".into()], None).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "test.onnx: node `/b` uses operator Unique (opset 17), which the rten engine does \
+             not have; all unsupported operators: Bernoulli, Unique"
+        );
+    }
+
+    #[test]
+    fn fused_tensors_can_still_be_read() {
+        let nodes = vec![
+            node("Sigmoid", &["x"], "gate"),
+            node("Mul", &["x", "gate"], "silu"),
+            node("Dropout", &["silu"], "same"),
+            node("Add", &["same", "b"], "y"),
+        ];
+        let g = graph(&model(&[0, 2], nodes, vec![weight("b", &[2], &[10.0, 20.0])]));
+        let names = ["gate", "silu", "y"].map(String::from);
+        let engine = load(&g, &names, Some(1)).unwrap();
+        let input = Input { name: "x", shape: &[1, 2], data: &[0.0, 2.0] };
+        let values = engine.run(&[input], &[2, 0, 1]).unwrap();
+        assert_eq!(values[0].shape, [1, 2]);
+        for (got, want) in
+            values.iter().zip([[10.0, 21.761_594], [0.5, 0.880_797], [0.0, 1.761_594]])
+        {
+            for (a, b) in got.data.iter().zip(want) {
+                assert!((a - b).abs() < 1e-5, "{got:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_standard_lets_a_file_leave_out_is_filled_in() {
+        let mut pool = node("MaxPool", &["c"], "p");
+        pool.attribute.push(ints("kernel_shape", vec![2, 1]));
+        let nodes = vec![node("Conv", &["x", "w"], "c"), pool, node("Flatten", &["p"], "y")];
+        let w = weight("w", &[1, 1, 1, 2], &[1.0, 10.0]);
+        let g = graph(&model(&[0, 1, 3, 2], nodes, vec![w]));
+        let engine = load(&g, &["y".into()], None).unwrap();
+        let input =
+            Input { name: "x", shape: &[1, 1, 3, 2], data: &[1.0, 2.0, 5.0, 6.0, 3.0, 4.0] };
+        // Rows become 21, 65 and 43; then the larger of each two neighbours.
+        assert_eq!(engine.run(&[input], &[0]).unwrap()[0].data, [65.0, 65.0]);
+    }
+
+    #[test]
+    fn padding_that_rten_would_do_differently_is_refused() {
+        let mut conv = node("Conv", &["x", "w"], "y");
+        let how = Some(b"SAME_LOWER".to_vec());
+        let name = Some("auto_pad".into());
+        conv.attribute.push(AttributeProto { name, s: how, r#type: Some(3), ..Default::default() });
+        let g = graph(&model(&[0, 1, 3, 2], vec![conv], vec![weight("w", &[1, 1, 1, 1], &[1.0])]));
+        let e = load(&g, &["y".into()], None).unwrap_err().to_string();
+        assert!(e.contains("node `/y` pads with SAME_LOWER"), "{e}");
+    }
+
+    #[test]
+    fn wrong_inputs_are_errors() {
+        let g = graph(&model(&[0, 2], vec![node("Relu", &["x"], "y")], vec![]));
+        let engine = load(&g, &["y".into()], None).unwrap();
+        let run =
+            |name, shape: &[usize], data: &[f32]| engine.run(&[Input { name, shape, data }], &[0]);
+        assert!(run("z", &[1, 2], &[0.0; 2]).is_err());
+        assert!(run("x", &[1, 2], &[0.0; 3]).is_err());
+        assert!(run("x", &[1, 3], &[0.0; 3]).is_err());
+        assert!(engine.run(&[], &[0]).is_err());
+        assert!(engine.run(&[], &[5]).is_err());
+        assert!(load(&g, &["ghost".into()], None).is_err());
+    }
+}

@@ -1,0 +1,245 @@
+//! Reading off a graph what a classifier takes and gives.
+
+use crate::engine::Value;
+use crate::error::{Error, Result};
+use crate::model::AUTO;
+use crate::onnx::{Dim, Ending, Graph, Port};
+use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
+use crate::tensor::{Batch, Signal};
+
+fn unusable(graph: &Graph, why: String) -> Error {
+    Error::Model { path: graph.name().into(), why }
+}
+
+/// The one input of real numbers.
+pub(super) fn input(graph: &Graph) -> Result<Port> {
+    let inputs = graph.inputs();
+    let list = || inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    match inputs.as_slice() {
+        [one] if matches!(one.element, "float" | "float16" | "double") => Ok(one.clone()),
+        [_] => Err(unusable(graph, format!("its input must be of type float: {}", list()))),
+        _ => Err(unusable(graph, format!("it must have one input, it has: [{}]", list()))),
+    }
+}
+
+/// What one item is, and how pictures become one.
+pub(super) fn signal(
+    graph: &Graph,
+    input: &Port,
+    said: Overrides,
+    given: Option<Signal>,
+) -> Result<(Signal, Preprocess)> {
+    let bad = |why: &str| unusable(graph, format!("input {input}: {why}"));
+    let dims = input.dims.as_deref().unwrap_or(&[]);
+    let fits = |shape: &[usize]| {
+        dims.is_empty()
+            || dims.len() == shape.len() + 1
+                && dims[1..].iter().zip(shape).all(|(d, s)| match d {
+                    Dim::Fixed(n) => n == s,
+                    Dim::Symbol(_) => true,
+                })
+    };
+    if let Some(signal) = given {
+        if !fits(&signal.shape()) {
+            return Err(bad(&format!("it cannot take items of {:?}", signal.shape())));
+        }
+        return match signal {
+            Signal::Image { channels, .. } => Ok((signal, said.resolve(channels)?)),
+            _ => Ok((signal, plain())),
+        };
+    }
+    match dims {
+        [_, Dim::Fixed(channels), height, width] => {
+            if *channels > 4 && matches!(width, Dim::Fixed(1 | 3)) {
+                return Err(bad("channels come last; export it with channels first, [N,C,H,W]"));
+            }
+            image(&bad, *channels, height, width, said)
+        }
+        [_, length, Dim::Fixed(3)] => {
+            let Dim::Fixed(n) = *length else {
+                return Err(bad("its length is open; say it with the `signal` option"));
+            };
+            let name = input.name.to_lowercase();
+            let cloud = ["point", "cloud"].iter().any(|w| name.contains(w));
+            let signal =
+                if cloud { Signal::Cloud { points: n } } else { Signal::Strokes { length: n } };
+            if signal.size() == 0 {
+                return Err(bad("it is empty"));
+            }
+            Ok((signal, plain()))
+        }
+        _ => Err(bad("it must be [N,C,H,W] for images, [N,L,3] for strokes or points")),
+    }
+}
+
+/// No preprocessing.
+fn plain() -> Preprocess {
+    Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }
+}
+
+fn image(
+    bad: &dyn Fn(&str) -> Error,
+    channels: usize,
+    height: &Dim,
+    width: &Dim,
+    said: Overrides,
+) -> Result<(Signal, Preprocess)> {
+    let mut preprocess = said.resolve(channels)?;
+    let shorter = match preprocess.resize {
+        Some(Resize::Shorter(n)) => Some(Size { height: n, width: n }),
+        _ => None,
+    };
+    let open = preprocess.size().or(shorter);
+    let side = |dim: &Dim, open: Option<usize>| match dim {
+        Dim::Fixed(n) => Ok(*n),
+        Dim::Symbol(_) => open.ok_or_else(|| Error::Preprocess {
+            why: bad("its size is open").to_string(),
+            help: "say the size it was trained with, such as `--resize 224`".into(),
+        }),
+    };
+    let size = Size {
+        height: side(height, open.map(|s| s.height))?,
+        width: side(width, open.map(|s| s.width))?,
+    };
+    let signal = Signal::image(channels, size.height, size.width);
+    if signal.size() == 0 {
+        return Err(bad("it is empty"));
+    }
+    if shorter.is_some() && preprocess.crop.is_none() && preprocess.pad.is_none() {
+        preprocess.crop = Some(size);
+    }
+    Ok((signal, preprocess))
+}
+
+/// The output that holds the classes.
+pub(super) fn output(graph: &Graph, asked: Option<&str>) -> Result<String> {
+    let outputs = graph.outputs();
+    if let Some(name) = asked {
+        if outputs.iter().any(|o| o.name == name) || graph.position(name).is_some() {
+            return Ok(name.into());
+        }
+        let known: Vec<_> = outputs.into_iter().map(|o| o.name).collect();
+        return Err(Error::UnknownName {
+            kind: "output",
+            name: name.into(),
+            known: known.join(", "),
+        });
+    }
+    let real = |o: &&Port| matches!(o.element, "float" | "float16" | "double" | "unknown");
+    let named = |name: &str| outputs.iter().filter(real).find(|o| o.name == name);
+    let flat =
+        || outputs.iter().filter(real).find(|o| o.dims.as_ref().is_some_and(|d| d.len() == 2));
+    let found = named("logits").or_else(|| named("output")).or_else(flat);
+    match found.or_else(|| outputs.iter().find(|o| real(o))) {
+        Some(port) => Ok(port.name.clone()),
+        None => Err(unusable(graph, "it has no output of type float".into())),
+    }
+}
+
+/// The tensors a tap reads.
+pub(super) fn tensors(
+    graph: &Graph,
+    output: &str,
+    ending: &Ending,
+    name: &str,
+) -> Result<Vec<String>> {
+    let found = if name == AUTO {
+        ending.features.clone()
+    } else if graph.position(name).is_some() {
+        vec![name.to_string()]
+    } else {
+        vec![]
+    };
+    if found.is_empty() {
+        let names: Vec<_> = graph.candidates(output).into_iter().map(|c| c.name).collect();
+        return Err(Error::NoTap { name: name.into(), candidates: names.join(", ") });
+    }
+    Ok(found)
+}
+
+/// The number of classes, from logits of some items.
+pub(super) fn classes(graph: &Graph, name: &str, logits: &Value, items: usize) -> Result<usize> {
+    let shape = logits.shape.as_slice();
+    let rest = match shape {
+        [n, rest @ ..] if *n == items => rest,
+        all if items == 1 => all,
+        _ => &[],
+    };
+    let wide: Vec<usize> = rest.iter().copied().filter(|d| *d != 1).collect();
+    match wide.as_slice() {
+        [classes] if *classes > 1 => Ok(*classes),
+        _ => Err(unusable(
+            graph,
+            format!(
+                "output `{name}` is {shape:?} for {items} items; a classifier gives [N,classes]"
+            ),
+        )),
+    }
+}
+
+/// Class names from metadata called `names`, `classes`, `class_names` or `labels`: a JSON list
+/// or object, a Python dictionary, or words separated by commas or lines.
+pub(super) fn class_names(graph: &Graph, classes: usize) -> Option<Vec<String>> {
+    let metadata = graph.metadata();
+    let text =
+        ["names", "classes", "class_names", "labels"].iter().find_map(|k| metadata.get(*k))?;
+    let names = names(text)?;
+    (names.len() == classes).then_some(names)
+}
+
+fn names(text: &str) -> Option<Vec<String>> {
+    let text = text.trim();
+    if let Ok(list) = serde_json::from_str::<Vec<String>>(text) {
+        return Some(list);
+    }
+    if let Ok(map) = serde_json::from_str::<std::collections::BTreeMap<String, String>>(text) {
+        return ordered(
+            map.into_iter().map(|(k, v)| Some((k.parse().ok()?, v))).collect::<Option<_>>()?,
+        );
+    }
+    if let Some(body) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
+        let pair = |part: &str| {
+            let (key, name) = part.split_once(':')?;
+            let name = name.trim().trim_matches(['\'', '"']);
+            Some((key.trim().parse().ok()?, name.to_string()))
+        };
+        return ordered(body.split(", ").map(pair).collect::<Option<_>>()?);
+    }
+    let mark = if text.contains('\n') { '\n' } else { ',' };
+    Some(text.split(mark).map(|s| s.trim().to_string()).collect())
+}
+
+fn ordered(mut pairs: Vec<(usize, String)>) -> Option<Vec<String>> {
+    pairs.sort();
+    let numbered = pairs.iter().enumerate().all(|(i, (k, _))| i == *k);
+    numbered.then(|| pairs.into_iter().map(|(_, name)| name).collect())
+}
+
+/// Items that differ from each other, to try a model with.
+pub(super) fn specimen(signal: Signal, items: usize) -> Result<Batch> {
+    let size = items * signal.size();
+    let data = (0..size).map(|i| {
+        let wave = (i as f64 * 0.618_033_988_749_895).fract() as f32;
+        match signal {
+            Signal::Strokes { .. } if i % 3 == 2 => f32::from(u8::from(i % signal.size() == 2)),
+            Signal::Strokes { .. } => 100.0 * wave,
+            _ => wave,
+        }
+    });
+    Batch::new(signal, data.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn class_names_are_read_from_lists_dictionaries_and_lines() {
+        for text in
+            ["[\"a\",\"b\"]", "{\"0\":\"a\",\"1\":\"b\"}", "{0: 'a', 1: 'b'}", "a, b", "a\nb"]
+        {
+            assert_eq!(names(text).unwrap(), ["a", "b"], "{text}");
+        }
+        assert_eq!(names("{0: 'a', 5: 'b'}"), None);
+    }
+}

@@ -1,0 +1,105 @@
+use prost::Message;
+
+use super::*;
+use crate::onnx::build::{model, node, shape, value, weight};
+use crate::onnx::proto::{ModelProto, NodeProto, TensorProto};
+
+/// 1 x 2 x 2 pictures: halves, sums of rows, and a head of two classes on top.
+fn net() -> ModelProto {
+    let nodes = vec![
+        node("Relu", &["x"], "relu"),
+        node("Flatten", &["relu"], "flat"),
+        node("Gemm", &["flat", "w", "b"], "y").with_int("transB", 1),
+    ];
+    let w = weight("w", &[2, 4], &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, -1.0]);
+    model(&[0, 1, 2, 2], nodes, vec![w, weight("b", &[2], &[0.5, 0.25])])
+}
+
+fn load(m: &ModelProto, options: &Options) -> Result<Model> {
+    Model::from_bytes("net.onnx", &m.encode_to_vec(), options)
+}
+
+fn refusal(input: &[i64], nodes: Vec<NodeProto>, weights: Vec<TensorProto>) -> String {
+    load(&model(input, nodes, weights), &Options::logits_only()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_forward_pass_gives_hand_worked_logits_and_features() {
+    let m = load(&net(), &Options::default()).unwrap();
+    let batch = Batch::new(m.signal(), vec![0.1, 0.2, 0.3, 0.4, 1.0, -1.0, 0.0, 0.0]).unwrap();
+    let out = m.run(&batch).unwrap();
+    for (a, b) in out.logits.data().iter().zip([3.5, -0.15, 1.5, 0.25]) {
+        assert!((a - b).abs() < 1e-6, "{out:?}");
+    }
+    assert_eq!(out.features[0].row(1), [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(m.head().unwrap().bias, [0.5, 0.25]);
+    assert_eq!((m.classes(), m.taps()[0].len(), m.taps()[0].tensors()[0].as_str()), (2, 4, "flat"));
+    assert!(m.run(&Batch::zeros(m.signal(), 0)).unwrap().is_empty());
+}
+
+#[test]
+fn preprocessing_is_applied_before_the_network() {
+    let mut options = Options::default();
+    options.preprocess.set("mean", "1").unwrap();
+    options.preprocess.set("std", "0.5").unwrap();
+    let m = load(&net(), &options).unwrap();
+    let batch = Batch::new(m.signal(), vec![1.5, 2.0, 1.0, 0.0]).unwrap();
+    assert_eq!(m.run(&batch).unwrap().features[0].data(), [1.0, 2.0, 0.0, 0.0]);
+}
+
+#[test]
+fn a_head_needs_its_features_unreduced_and_first() {
+    let with = |taps| load(&net(), &Options { taps, ..Options::default() }).unwrap();
+    assert!(with(vec![Tap::auto(), Tap::new("relu")]).head().is_some());
+    assert!(with(vec![Tap::new("flat")]).head().is_some());
+    assert!(with(vec![Tap::new("relu"), Tap::auto()]).head().is_none());
+    let project = Reduce::Project { dim: 2, seed: 1 };
+    assert!(with(vec![Tap::auto().reduced(project)]).head().is_none());
+    let mean = with(vec![Tap::new("relu").reduced(Reduce::Mean)]);
+    assert_eq!((mean.taps()[0].shape(), mean.taps()[0].len()), (&[1, 2, 2][..], 1));
+}
+
+#[test]
+fn an_unknown_tap_lists_the_candidates() {
+    let options = Options { taps: vec![Tap::new("ghost")], ..Options::default() };
+    let e = load(&net(), &options).unwrap_err().to_string();
+    assert_eq!(e, "no tap `ghost` in the model; candidates: relu, flat");
+}
+
+#[test]
+fn outputs_that_are_no_classes_are_refused() {
+    let e = refusal(&[0, 1, 2, 2], vec![node("Relu", &["x"], "y")], vec![]);
+    assert!(e.contains("`y` is [8, 1, 2, 2] for 8 items; a classifier gives [N,classes]"), "{e}");
+    let to = |dims: &[i64]| (vec![node("Reshape", &["x", "s"], "y")], vec![shape("s", dims)]);
+    let (nodes, weights) = to(&[-1, 2, 1, 1]);
+    let e = refusal(&[0, 1, 2, 2], nodes, weights);
+    assert!(e.contains("[16, 2, 1, 1] for 8 items"), "{e}");
+    let (nodes, weights) = to(&[-1, 4, 1, 1]);
+    let m = load(&model(&[0, 1, 2, 2], nodes, weights), &Options::logits_only()).unwrap();
+    assert_eq!(m.classes(), 4);
+}
+
+#[test]
+fn inputs_that_cannot_be_fed_are_refused() {
+    let mut two = net();
+    two.graph.as_mut().unwrap().input.push(value("z", &[0, 3]));
+    let e = load(&two, &Options::default()).unwrap_err().to_string();
+    assert!(e.contains("must have one input, it has: [x float [n,1,2,2]; z float [n,3]]"), "{e}");
+    let relu = || vec![node("Relu", &["x"], "y")];
+    assert!(refusal(&[0, 8, 8, 3], relu(), vec![]).contains("channels come last"));
+    assert!(refusal(&[0, 4], relu(), vec![]).contains("must be [N,C,H,W]"));
+    let open = load(&model(&[0, 3, 0, 0], relu(), vec![]), &Options::default()).unwrap_err();
+    assert_eq!(open.help(), "say the size it was trained with, such as `--resize 224`");
+    let m = load(&net(), &Options::default()).unwrap();
+    let e = m.run(&Batch::zeros(Signal::image(3, 2, 2), 1)).unwrap_err().to_string();
+    assert_eq!(e, "input `x`: expected [1, 2, 2], got [3, 2, 2]");
+}
+
+#[test]
+fn a_linear_layer_that_does_not_make_the_logits_is_no_head() {
+    // The kernel of size 1 runs over four positions, of which the model keeps two.
+    let nodes = vec![node("Conv", &["x", "w"], "c"), node("Reshape", &["c", "s"], "y")];
+    let weights = vec![weight("w", &[2, 1, 1, 1], &[1.0, 2.0]), shape("s", &[-1, 8])];
+    let m = load(&model(&[0, 1, 2, 2], nodes, weights), &Options::default()).unwrap();
+    assert_eq!((m.classes(), m.head()), (8, None));
+}

@@ -1,0 +1,73 @@
+//! Preprocessing in words.
+
+use std::fmt;
+
+use crate::preprocess::{Channels, Filter, Preprocess, Resize};
+
+impl fmt::Display for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Channels::Gray => "gray",
+            Channels::Rgb => "rgb",
+            Channels::Bgr => "bgr",
+            Channels::AsGiven => "as given",
+        })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Filter::Bilinear => "bilinear",
+            Filter::Nearest => "nearest",
+            Filter::Bicubic => "bicubic",
+            Filter::Lanczos => "lanczos",
+            Filter::Box => "box",
+        })
+    }
+}
+
+impl fmt::Display for Preprocess {
+    /// The steps in order, such as `gray -> pad 40x40 with 0 -> x/255`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.channels)?;
+        if self.channels == Channels::AsGiven {
+            return Ok(());
+        }
+        match self.resize {
+            Some(Resize::Shorter(n)) => {
+                write!(f, " -> resize shorter side to {n} {}", self.filter)?;
+            }
+            Some(Resize::Exact { height, width }) => {
+                write!(f, " -> resize to {height}x{width} {}", self.filter)?;
+            }
+            None => {}
+        }
+        if let Some(s) = self.crop {
+            write!(f, " -> crop {}x{}", s.height, s.width)?;
+        }
+        if let Some(s) = self.pad {
+            write!(f, " -> pad to {}x{} with {}", s.height, s.width, self.fill)?;
+        }
+        let list = |v: &[f64]| match v {
+            [one] => format!("{one}"),
+            all => format!("[{}]", all.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")),
+        };
+        let over = 1.0 / self.scale;
+        let x = if (self.scale - 1.0).abs() < 1e-12 {
+            "x".to_string()
+        } else if (over - over.round()).abs() < 1e-9 {
+            format!("x/{}", over.round())
+        } else {
+            format!("{} x", self.scale)
+        };
+        let shifted = self.mean.iter().any(|m| *m != 0.0);
+        let divided = self.std.iter().any(|s| (*s - 1.0).abs() > 0.0);
+        match (shifted, divided) {
+            (false, false) => write!(f, " -> {x}"),
+            (true, false) => write!(f, " -> {x} - {}", list(&self.mean)),
+            (false, true) => write!(f, " -> ({x}) / {}", list(&self.std)),
+            (true, true) => write!(f, " -> ({x} - {}) / {}", list(&self.mean), list(&self.std)),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Every score agrees with an independent implementation.
+//!
+//! `fixtures/make_scores.py` made the fixtures and says with which versions;
+//! each case names its oracle and the conversion from it.
+
+#![expect(clippy::unwrap_used, reason = "a broken fixture has to fail the test")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use safetensors::SafeTensors;
+use serde::Deserialize;
+use upright::config::{Part, Value};
+use upright::outputs::{Head, Outputs};
+use upright::score::{self, Bank};
+use upright::tensor::Matrix;
+
+#[derive(Deserialize)]
+struct Case {
+    data: String,
+    score: String,
+    settings: BTreeMap<String, Value>,
+    rtol: f64,
+    atol: f64,
+    oracle: String,
+    note: String,
+    /// `None` is an undefined energy: NaN or plus infinity.
+    expected: Vec<Option<f64>>,
+}
+
+impl Case {
+    fn agrees(&self, got: f32, want: Option<f64>) -> bool {
+        let got = f64::from(got);
+        match want {
+            None => got.is_nan() || got == f64::INFINITY,
+            Some(want) => (got - want).abs() <= self.atol + self.rtol * want.abs(),
+        }
+    }
+
+    /// What differs, or nothing.
+    fn failure(&self, data: &Data) -> Option<String> {
+        let name = format!("{} {:?} on {}", self.score, self.settings, self.data);
+        let part = Part { name: self.score.clone(), settings: self.settings.clone() };
+        let bank = Bank {
+            outputs: &data.train,
+            labels: &data.labels,
+            head: Some(&data.head),
+            transformed: None,
+            seed: 7,
+        };
+        let got = match score::fit(&part, &bank) {
+            Ok(fitted) => fitted.energy(&data.test),
+            Err(e) => return Some(format!("{name}: {e}")),
+        };
+        if got.len() != self.expected.len() {
+            return Some(format!("{name}: {} rows, not {}", got.len(), self.expected.len()));
+        }
+        let wrong: Vec<_> = (0..got.len())
+            .filter(|&i| !self.agrees(got[i], self.expected[i]))
+            .map(|i| {
+                let want = self.expected[i].map_or("undefined".into(), |v| v.to_string());
+                format!("    row {i}: got {}, expected {want}", got[i])
+            })
+            .collect();
+        let of = format!("{} of {} rows", wrong.len(), got.len());
+        (!wrong.is_empty())
+            .then(|| format!("{name}: {of}; {} ({})\n{}", self.oracle, self.note, wrong.join("\n")))
+    }
+}
+
+struct Data {
+    train: Outputs,
+    labels: Vec<u32>,
+    head: Head,
+    test: Outputs,
+}
+
+impl Data {
+    fn read(name: &str) -> Self {
+        let bytes = std::fs::read(folder().join(format!("{name}.safetensors"))).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let words = |name: &str| -> Vec<[u8; 4]> {
+            file.tensor(name).unwrap().data().as_chunks().0.to_vec()
+        };
+        let floats =
+            |name: &str| -> Vec<f32> { words(name).into_iter().map(f32::from_le_bytes).collect() };
+        let matrix = |name: &str| {
+            let shape = file.tensor(name).unwrap().shape().to_vec();
+            Matrix::new(shape[0], shape[1], floats(name)).unwrap()
+        };
+        let outputs = |part: &str| {
+            let features = vec![matrix(&format!("{part}_features"))];
+            Outputs::new(matrix(&format!("{part}_logits")), features).unwrap()
+        };
+        Data {
+            train: outputs("train"),
+            labels: words("train_labels").into_iter().map(u32::from_le_bytes).collect(),
+            head: Head::new(matrix("weight"), floats("bias")).unwrap(),
+            test: outputs("test"),
+        }
+    }
+}
+
+fn folder() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", "scores"].iter().collect()
+}
+
+fn cases() -> Vec<Case> {
+    serde_json::from_slice(&std::fs::read(folder().join("index.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn every_score_agrees_with_its_oracles() {
+    let cases = cases();
+    let mut sets = BTreeMap::new();
+    for case in &cases {
+        sets.entry(case.data.as_str()).or_insert_with(|| Data::read(&case.data));
+    }
+    let failures: Vec<_> =
+        cases.iter().filter_map(|case| case.failure(&sets[case.data.as_str()])).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} cases fail\n{}",
+        failures.len(),
+        cases.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn every_score_has_an_oracle() {
+    let cases = cases();
+    let bare: Vec<_> = score::TABLE
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| cases.iter().all(|case| case.score != *name))
+        .collect();
+    assert!(bare.is_empty(), "no oracle case for {}", bare.join(", "));
+}
+
+#[test]
+fn every_case_has_finite_tolerances_and_a_defined_row() {
+    for case in cases() {
+        let name = format!("{} {:?} on {}", case.score, case.settings, case.data);
+        assert!((0.0..1e-3).contains(&case.rtol) && (0.0..1.0).contains(&case.atol), "{name}");
+        assert!(case.expected.iter().any(Option::is_some), "{name}");
+    }
+}
