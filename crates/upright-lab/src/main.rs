@@ -1,2 +1,43 @@
-//! The lab: training and experiments.
-fn main() {}
+//! The lab: training and experiments behind upright.
+#![allow(clippy::print_stdout)] // a command-line tool reports on standard output
+
+mod model;
+mod onnx_write;
+mod resnet;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Training and experiments behind upright.
+#[derive(Parser)]
+#[command(name = "upright-lab", version)]
+struct Lab {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a model on data that we make ourselves.
+    #[command(subcommand)]
+    Train(train::Train),
+    /// Write a model without training it.
+    #[command(subcommand)]
+    Model(model::Model),
+}
+
+fn main() -> ExitCode {
+    let done = match Lab::parse().command {
+        Command::Train(train) => train.run(),
+        Command::Model(model) => model.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! A glyph starts from one of its class's ways to be written. The knots are
 //! displaced, joined by a Catmull-Rom curve, rounded as by a fast hand, bent by
 //! slow waves, and turned, slanted and stretched a little. Everything comes
-//! from a ChaCha stream and `libm`, so the same seed gives the same bits on
+//! from a seeded stream and `libm`, so the same seed gives the same bits on
 //! every machine.
 
 use rand_chacha::ChaCha8Rng;

@@ -32,9 +32,8 @@ mod tests {
         let logits = model.run_one(images.into(), None).unwrap();
         let logits: rten_tensor::NdTensor<f32, 2> = logits.try_into().unwrap();
         let logits = logits.to_vec();
-        let right = (0..200).filter(|&i| {
-            samples.label(i) == Some(argmax(&logits[i * 10..i * 10 + 10]) as u32)
-        });
+        let right = (0..200)
+            .filter(|&i| samples.label(i) == Some(argmax(&logits[i * 10..i * 10 + 10]) as u32));
         assert!(right.count() >= 194);
         assert!(model.find_node("features").is_some());
     }

@@ -1,0 +1,125 @@
+//! The residual network of [`resnet`](crate::resnet) as a trainable module, and its folding into
+//! plain weights.
+
+use burn::module::Module;
+use burn::nn::conv::{Conv2d, Conv2dConfig};
+use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d};
+use burn::tensor::activation::gelu;
+use burn::tensor::{Device, Tensor};
+
+use crate::resnet::{Block, Conv, Network};
+
+/// The network in training.
+#[derive(Module, Debug)]
+pub(super) struct Net {
+    stem: Unit,
+    blocks: Vec<Residual>,
+    head: Linear,
+}
+
+#[derive(Module, Debug)]
+struct Residual {
+    first: Unit,
+    second: Unit,
+    skip: Option<Unit>,
+}
+
+/// A convolution without bias, and its batch norm.
+#[derive(Module, Debug)]
+struct Unit {
+    conv: Conv2d,
+    norm: BatchNorm,
+}
+
+impl Net {
+    /// Untrained; the device's seed decides the weights.
+    pub(super) fn new(widths: &[usize], classes: usize, device: &Device) -> Self {
+        let mut from = widths[0];
+        let mut blocks = Vec::new();
+        for (stage, &to) in widths.iter().enumerate() {
+            let stride = if stage == 0 { 1 } else { 2 };
+            blocks.push(Residual {
+                first: Unit::new([from, to], 3, stride, device),
+                second: Unit::new([to, to], 3, 1, device),
+                skip: (stride != 1 || from != to).then(|| Unit::new([from, to], 1, stride, device)),
+            });
+            from = to;
+        }
+        Net {
+            stem: Unit::new([1, widths[0]], 3, 2, device),
+            blocks,
+            head: LinearConfig::new(from, classes).init(device),
+        }
+    }
+
+    /// Logits of images `[n, 1, 40, 40]`.
+    pub(super) fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let mut x = gelu(self.stem.forward(images));
+        for block in &self.blocks {
+            let y = gelu(block.first.forward(x.clone()));
+            let y = block.second.forward(y);
+            let skip = match &block.skip {
+                Some(skip) => skip.forward(x),
+                None => x,
+            };
+            x = gelu(y + skip);
+        }
+        let [items, channels, _, _] = x.dims();
+        self.head.forward(x.mean_dim(3).mean_dim(2).reshape([items, channels]))
+    }
+
+    /// The weights, batch norms folded into the convolutions.
+    pub(super) fn fold(&self) -> Result<Network, String> {
+        let blocks = self.blocks.iter().map(|block| {
+            Ok(Block {
+                first: block.first.fold()?,
+                second: block.second.fold()?,
+                skip: block.skip.as_ref().map(Unit::fold).transpose()?,
+            })
+        });
+        let bias = self.head.bias.as_ref().ok_or("the last layer has no bias")?;
+        Ok(Network {
+            stem: self.stem.fold()?,
+            blocks: blocks.collect::<Result<_, String>>()?,
+            weight: numbers(self.head.weight.val().transpose())?,
+            bias: numbers(bias.val())?,
+        })
+    }
+}
+
+impl Unit {
+    fn new(channels: [usize; 2], kernel: usize, stride: usize, device: &Device) -> Self {
+        let pad = kernel / 2;
+        let conv = Conv2dConfig::new(channels, [kernel, kernel])
+            .with_stride([stride, stride])
+            .with_padding(PaddingConfig2d::Explicit(pad, pad, pad, pad))
+            .with_bias(false);
+        Unit { conv: conv.init(device), norm: BatchNormConfig::new(channels[1]).init(device) }
+    }
+
+    fn forward(&self, x: Tensor<4>) -> Tensor<4> {
+        self.norm.forward(self.conv.forward(x))
+    }
+
+    /// `norm(conv(x))` with the running statistics as one convolution with bias.
+    fn fold(&self) -> Result<Conv, String> {
+        let [channels_out, channels_in, kernel, _] = self.conv.weight.dims();
+        let mut weight = numbers(self.conv.weight.val())?;
+        let gamma = numbers(self.norm.gamma.val())?;
+        let beta = numbers(self.norm.beta.val())?;
+        let mean = numbers(self.norm.running_mean.value_sync())?;
+        let var = numbers(self.norm.running_var.value_sync())?;
+        let mut bias = Vec::with_capacity(channels_out);
+        for (c, row) in weight.chunks_exact_mut(channels_in * kernel * kernel).enumerate() {
+            let scale = gamma[c] / libm::sqrtf(var[c] + self.norm.epsilon as f32);
+            row.iter_mut().for_each(|w| *w *= scale);
+            bias.push(beta[c] - mean[c] * scale);
+        }
+        let shape = [channels_out, channels_in, kernel];
+        Ok(Conv { shape, stride: self.conv.stride[0], weight, bias })
+    }
+}
+
+fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, String> {
+    tensor.into_data().try_to_vec::<f32>().map_err(|why| format!("weights: {why:?}"))
+}
