@@ -88,6 +88,26 @@ impl Sums {
     }
 }
 
+/// `|q - b|^2`, with the rounding of [`Sums::new`].
+#[expect(clippy::inline_always, reason = "it takes the caller's instruction set only so")]
+#[inline(always)]
+fn square(query: &[f32], row: &[f32]) -> f64 {
+    let mut lanes = [0.0f64; LANES];
+    let (q, q_rest) = query.as_chunks::<LANES>();
+    let (b, b_rest) = row.as_chunks::<LANES>();
+    for (q, b) in q.iter().zip(b) {
+        for l in 0..LANES {
+            let d = f64::from(q[l]) - f64::from(b[l]);
+            lanes[l] += d * d;
+        }
+    }
+    for (l, (&q, &b)) in lanes.iter_mut().zip(q_rest.iter().zip(b_rest)) {
+        let d = f64::from(q) - f64::from(b);
+        *l += d * d;
+    }
+    lanes.iter().sum()
+}
+
 impl Metric {
     /// What `metric`, `w_cos` and `squared` ask for, in `cols` dimensions.
     pub(in crate::score) fn chosen(settings: &Settings, cols: usize) -> Self {
@@ -116,6 +136,18 @@ impl Metric {
         let cols = cols as f64;
         let unit = if squared { cols } else { cols.sqrt() };
         Metric { euclid: (1.0 - w_cos) / unit, cosine: w_cos, squared }
+    }
+
+    /// The sums this distance needs; the others are left at zero.
+    pub(super) fn sums(&self, query: &[f32], row: &[f32]) -> Sums {
+        if self.cosine > 0.0 {
+            return Sums::new(query, row);
+        }
+        let square = pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || square(query, row),
+        );
+        Sums { square, dot: 0.0, query: 0.0, row: 0.0 }
     }
 
     /// The distance two vectors with these sums have.
@@ -191,6 +223,13 @@ mod tests {
         // (1 - 0.25) sqrt(10) / sqrt(2) + 0.25 * 0.2, and (1 - 0.25) 10 / 2 + 0.25 * 0.2.
         near(metric(0.75 / 2f64.sqrt(), 0.25, false).distance(&sums), 0.75 * 5f64.sqrt() + 0.05);
         near(metric(0.75 / 2.0, 0.25, true).distance(&sums), 3.75 + 0.05);
+    }
+
+    #[test]
+    fn squares_alone_equal_those_among_all_sums() {
+        let v = |s: f32| (0..37).map(|i| (i as f32 * s).sin()).collect::<Vec<f32>>();
+        let (all, alone) = (Sums::new(&v(0.3), &v(0.7)), square(&v(0.3), &v(0.7)));
+        assert_eq!(all.square.to_bits(), alone.to_bits());
     }
 
     #[test]

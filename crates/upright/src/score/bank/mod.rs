@@ -1,6 +1,7 @@
 //! What the scores that remember samples share: [`Metric`], the searchable
 //! [`Index`], and how a bank becomes one.
 
+mod bounds;
 mod compress;
 mod index;
 mod metric;
