@@ -1,6 +1,7 @@
 //! The lab: training and experiments behind upright.
 #![allow(clippy::print_stdout)] // a command-line tool reports on standard output
 
+mod cost;
 mod model;
 mod onnx_write;
 mod resnet;
@@ -20,6 +21,9 @@ struct Lab {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure what canonicalization costs.
+    #[command(subcommand)]
+    Cost(cost::Cost),
     /// Train a model on data that we make ourselves.
     #[command(subcommand)]
     Train(train::Train),
@@ -30,6 +34,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Lab::parse().command {
+        Command::Cost(cost) => cost.run(),
         Command::Train(train) => train.run(),
         Command::Model(model) => model.run(),
     };

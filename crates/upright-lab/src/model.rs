@@ -34,26 +34,27 @@ pub(crate) struct Paper {
 impl Model {
     /// Writes the model.
     pub(crate) fn run(&self) -> Result<(), String> {
-        let Model::Paper(paper) = self;
-        let width = paper.width as usize;
-        let widths = [width, 2 * width, 4 * width, 8 * width];
-        let network = Network::random(&widths, paper.classes as usize, paper.seed);
-        let made_by = format!(
-            "upright-lab model paper --width {} --classes {} --seed {}",
-            paper.width, paper.classes, paper.seed
-        );
-        let bytes = network.onnx(&[
-            ("task", "classification"),
-            ("channels", "gray"),
-            ("scale", "1/255"),
-            ("mean", "0"),
-            ("std", "1"),
-            ("weights", "random"),
-            ("made_by", &made_by),
-        ]);
-        std::fs::write(&paper.out, &bytes)
-            .map_err(|why| format!("{}: {why}", paper.out.display()))?;
-        println!("{}: {} parameters", paper.out.display(), network.parameters());
+        let Model::Paper(args) = self;
+        let bytes = paper(args.width as usize, args.classes as usize, args.seed);
+        std::fs::write(&args.out, &bytes)
+            .map_err(|why| format!("{}: {why}", args.out.display()))?;
+        println!("{}: {} bytes", args.out.display(), bytes.len());
         Ok(())
     }
+}
+
+/// The paper's network with random weights, as an ONNX file.
+pub(crate) fn paper(width: usize, classes: usize, seed: u64) -> Vec<u8> {
+    let widths = [width, 2 * width, 4 * width, 8 * width];
+    let made_by =
+        format!("upright-lab model paper --width {width} --classes {classes} --seed {seed}");
+    Network::random(&widths, classes, seed).onnx(&[
+        ("task", "classification"),
+        ("channels", "gray"),
+        ("scale", "1/255"),
+        ("mean", "0"),
+        ("std", "1"),
+        ("weights", "random"),
+        ("made_by", &made_by),
+    ])
 }

@@ -1,0 +1,156 @@
+//! The paper's table of detector run times: the whole search under every
+//! score, relative to `energy`.
+
+use serde::Serialize;
+use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport};
+use upright::config::Part;
+use upright::dataset::Dataset;
+use upright::gate::{self, Calibration};
+use upright::samples;
+use upright::score::{self, Bank};
+use upright::state::State;
+
+use super::{Network, median, timed};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    network: Network,
+    /// Samples in the bank
+    #[arg(long, default_value_t = 54_000)]
+    bank: usize,
+    /// Length of the features
+    #[arg(long, default_value_t = 1024)]
+    dim: usize,
+    /// Images searched at a time
+    #[arg(long, default_value_t = 16)]
+    images: usize,
+    /// Views an image
+    #[arg(long, default_value_t = 60)]
+    budget: usize,
+    /// Interleaved repetitions
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// Only these scores [default: all]
+    #[arg(long)]
+    score: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    score: &'static str,
+    /// Median over the runs of the search's time relative to `energy` in the same run.
+    relative: f64,
+    lowest: f64,
+    highest: f64,
+    /// Megabytes that the fitted score stores.
+    stored: f64,
+}
+
+pub(crate) fn run(args: &Args) -> upright::Result<()> {
+    let model = args.network.load(Some(args.dim))?;
+    eprintln!("features of {} samples ...", args.bank);
+    let training = samples::digits(args.bank, 1)?;
+    let outputs = model.run(training.batch())?;
+    let labels: Vec<u32> = (0..training.len()).filter_map(|i| training.label(i)).collect();
+    drop(training);
+    let head = head(&outputs, 10)?;
+    let bank = Bank {
+        outputs: &outputs,
+        labels: &labels,
+        head: Some(&head),
+        transformed: None,
+        seed: 0,
+    };
+    let asked = |name: &str| {
+        name == "energy" || args.score.is_empty() || args.score.iter().any(|s| s == name)
+    };
+    let rows: Vec<&'static str> =
+        score::TABLE.iter().map(|r| r.name).filter(|name| asked(name)).collect();
+    let mut states: Vec<State> = Vec::new();
+    for name in &rows {
+        let (seconds, fitted) = timed(|| score::fit(&Part::new(*name), &bank))?;
+        eprintln!("fitted {name} in {seconds:.1} s");
+        states.push(fitted.state());
+    }
+    let stored: Vec<f64> = states.iter().map(bytes).map(|b| b as f64 / 1e6).collect();
+    let batch = samples::digits(args.images, 2)?.batch().clone();
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); rows.len()];
+    for _ in 0..args.runs {
+        for (i, name) in rows.iter().enumerate() {
+            let c = canonicalizer(args, name, &states[i])?;
+            c.predict(&batch.select(&[0]))?;
+            times[i].push(timed(|| c.predict(&batch))?.0);
+        }
+    }
+    let energy = rows.iter().position(|r| *r == "energy").unwrap_or(0);
+    println!(
+        "{:22} {:>9} {:>17} {:>10}   {} runs of {} views, bank {} x {}",
+        "score", "relative", "lowest..highest", "stored MB", args.runs,
+        args.images * (args.budget + 1), outputs.len(), outputs.features[0].cols()
+    );
+    for (i, score) in rows.iter().copied().enumerate() {
+        let ratios: Vec<f64> = times[i].iter().zip(&times[energy]).map(|(t, e)| t / e).collect();
+        let lowest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = ratios.iter().copied().fold(0.0, f64::max);
+        let line = Line { score, relative: median(ratios), lowest, highest, stored: stored[i] };
+        println!(
+            "{:22} {:>9.3} {:>17} {:>10.1}",
+            line.score,
+            line.relative,
+            format!("{:.3}..{:.3}", line.lowest, line.highest),
+            line.stored
+        );
+        eprintln!("{}", serde_json::to_string(&line).unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// A head of the features' width, so that scores that need one have the paper's cost.
+fn head(outputs: &upright::outputs::Outputs, classes: usize) -> upright::Result<upright::outputs::Head> {
+    let width = outputs.features[0].cols();
+    let mut rng = upright::seed::stream(7);
+    let scale = 1.0 / (width as f32).sqrt();
+    let weight = (0..classes * width)
+        .map(|_| (upright::seed::unit(&mut rng) - 0.5) * scale)
+        .collect();
+    upright::outputs::Head::new(
+        upright::tensor::Matrix::new(classes, width, weight)?,
+        vec![0.0; classes],
+    )
+}
+
+fn bytes(state: &State) -> usize {
+    use upright::state::Data;
+    state
+        .tensors()
+        .values()
+        .map(|t| match &t.data {
+            Data::F16(v) => 2 * v.len(),
+            Data::F64(v) => 8 * v.len(),
+            other => 4 * other.len(),
+        })
+        .sum()
+}
+
+/// A canonicalizer that always searches, with the given score.
+fn canonicalizer(args: &Args, name: &str, state: &State) -> upright::Result<Canonicalizer> {
+    let config = Config {
+        score: Part::new(name),
+        gate: Part::new("always"),
+        budget: args.budget,
+        ..Config::default()
+    };
+    let none = Calibration { upright: &[], transformed: &[] };
+    let gate = gate::fit(&config.gate, &none)?.state();
+    let report = FitReport {
+        bank: args.bank,
+        calibrated_on: 0,
+        tau: None,
+        auroc: None,
+        upright: Accuracy::default(),
+        transformed: Accuracy::default(),
+        nan: 0,
+    };
+    Canonicalizer::restore(args.network.load(Some(args.dim))?, config, report, state, &gate)
+}
