@@ -31,3 +31,8 @@ pub mod tensor;
 pub mod warp;
 
 pub use error::{Error, Result};
+
+/// The README's Rust example, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

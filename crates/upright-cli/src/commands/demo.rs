@@ -14,6 +14,7 @@ use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::eval::Tally;
+use super::setup::PartArgs;
 use crate::Common;
 use crate::report::{Failure, Result};
 use crate::rows::Sink;
@@ -23,10 +24,14 @@ use crate::sheet;
 pub const EXAMPLES: &str = "Examples:
   upright demo                 a table, and a before/after sheet in runs/demo/
   upright demo --json          the same figures for programs
-  upright demo --count 2000    more digits";
+  upright demo --count 2000    more digits
+  upright demo --score energy  another score, search, gate or space";
 
 /// Digits in the bank, and held out to calibrate on.
-const TRAINING: usize = 1500;
+const TRAINING: usize = 5000;
+
+/// Their seed: the classifier was trained on digits of another one.
+const BANK_SEED: u64 = 11;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -37,6 +42,8 @@ pub struct Args {
     /// Folder to write into [default: runs/demo/N, counting up]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    parts: PartArgs,
 }
 
 #[derive(Serialize)]
@@ -65,8 +72,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         ..Options::default()
     };
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &options)?;
-    let config = Config { seed: common.seed, calibration: 500, ..Config::default() };
-    let training = samples::digits(TRAINING, 1)?;
+    let config = Config { calibration: 1000, ..args.parts.config(common)? };
+    let training = samples::digits(TRAINING, BANK_SEED)?;
     let mut c = config.fit(model, &training, None, &mut Silent)?;
     let tau = c.gate().tau();
 

@@ -6,26 +6,25 @@
 //! `P(raw > tau) <= alpha`, for every n and every distribution (split-conformal;
 //! Vovk et al. 2005, Lei et al. 2018). With too few energies for the asked
 //! `alpha` (`n < 1 / alpha - 1`) `tau` would be infinite: that is an error.
+//!
+//! A view is accepted as by the gate `margin`; `margin = 0` accepts any lower energy.
 
-use super::threshold::read_tau;
+use super::margin::{MARGIN, Margin, load};
 use super::{Calibration, Gate, Make, sorted};
 use crate::config::{Param, Settings};
 use crate::error::{Error, Result};
 use crate::registry::Kind;
-use crate::state::State;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "conformal",
-    about: "search at most a share alpha of upright inputs, guaranteed; accept a lower energy",
-    params: &[Param::real("alpha", 0.05, 1e-6, 1.0, "largest share of upright inputs searched")],
+    about: "search at most a share alpha of upright inputs, guaranteed; accept clear improvements",
+    params: &[
+        Param::real("alpha", 0.05, 1e-6, 1.0, "largest share of upright inputs searched"),
+        MARGIN,
+    ],
     make: Make { fit, load },
 };
-
-#[derive(Debug)]
-struct Conformal {
-    tau: f32,
-}
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
     let alpha = settings.real("alpha");
@@ -44,25 +43,7 @@ fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> 
         });
     }
     let tau = if rank == 0 { f32::NEG_INFINITY } else { upright[rank - 1] };
-    Ok(Box::new(Conformal { tau }))
-}
-
-fn load(_: &Settings, state: &State) -> Result<Box<dyn Gate>> {
-    Ok(Box::new(Conformal { tau: read_tau(state)? }))
-}
-
-impl Gate for Conformal {
-    fn search(&self, raw: f32) -> bool {
-        raw > self.tau
-    }
-
-    fn tau(&self) -> f32 {
-        self.tau
-    }
-
-    fn state(&self) -> State {
-        State::new().f32("tau", &[self.tau])
-    }
+    Ok(Box::new(Margin::new(tau, settings, calibration)))
 }
 
 #[cfg(test)]

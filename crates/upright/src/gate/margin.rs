@@ -16,32 +16,33 @@ use crate::state::State;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "margin",
     about: "a threshold that also asks for a clear improvement before it accepts",
-    params: &[
-        TAU,
-        QUANTILE,
-        Param::real("margin", 0.1, 0.0, 1.0, "share of calibration energies to be overtaken"),
-    ],
+    params: &[TAU, QUANTILE, MARGIN],
     make: Make { fit, load },
 };
 
+/// How clear an improvement must be.
+pub(super) const MARGIN: Param = Param::real(
+    "margin",
+    0.3,
+    0.0,
+    1.0,
+    "share of calibration energies that a view must overtake to be accepted",
+);
+
+/// A threshold with an acceptance margin.
 #[derive(Debug)]
-struct Margin {
+pub(super) struct Margin {
     tau: f32,
     margin: f32,
     scale: Vec<f32>,
 }
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
-    let all: Vec<f32> =
-        calibration.upright.iter().chain(calibration.transformed).copied().collect();
-    Ok(Box::new(Margin {
-        tau: tau(settings, calibration)?,
-        margin: settings.real("margin") as f32,
-        scale: sorted(&all),
-    }))
+    Ok(Box::new(Margin::new(tau(settings, calibration)?, settings, calibration)))
 }
 
-fn load(settings: &Settings, state: &State) -> Result<Box<dyn Gate>> {
+/// Restores a [`Margin`], however its threshold was found.
+pub(super) fn load(settings: &Settings, state: &State) -> Result<Box<dyn Gate>> {
     Ok(Box::new(Margin {
         tau: read_tau(state)?,
         margin: settings.real("margin") as f32,
@@ -50,6 +51,13 @@ fn load(settings: &Settings, state: &State) -> Result<Box<dyn Gate>> {
 }
 
 impl Margin {
+    /// The gate with a threshold already found.
+    pub(super) fn new(tau: f32, settings: &Settings, calibration: &Calibration) -> Self {
+        let all: Vec<f32> =
+            calibration.upright.iter().chain(calibration.transformed).copied().collect();
+        Margin { tau, margin: settings.real("margin") as f32, scale: sorted(&all) }
+    }
+
     fn below(&self, energy: f32) -> usize {
         self.scale.partition_point(|&e| e < energy)
     }

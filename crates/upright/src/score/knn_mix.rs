@@ -86,7 +86,7 @@ mod tests {
             &Part::new("knn-mix").number("k", 2.0).number("w_cos", 0.25),
             [f64::midpoint(0.75 * e(3.0), 0.75 * e(3.0) + 0.25); 2],
         );
-        near(&squared(Part::new("knn-mix").number("k", 1.0)), [0.5 * 9.0 / 2.0; 2]);
+        near(&squared(Part::new("knn-mix").number("k", 1.0)), [0.5 * 9.0 / 2f64.sqrt(); 2]);
         near(&correct(Part::new("knn-mix").number("k", 1.0)), [0.5 * e(3.0); 2]);
     }
 }

@@ -87,7 +87,7 @@ mod tests {
         near(&correct(Part::new("pc-knn-mix").number("w_cos", 1.0)), [0.0, 2.0]);
         near(
             &squared(Part::new("pc-knn-mix").number("k", 1.0).number("w_cos", 0.0)),
-            [4.5, (2.5 + 39.25f64.sqrt()).powi(2) / 2.0],
+            [9.0 / 2f64.sqrt(), (2.5 + 39.25f64.sqrt()).powi(2) / 2f64.sqrt()],
         );
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Euclidean `|q - b|`, cosine `1 - cos(q, b)`, and the mix
 //! `(1 - w_cos) |q - b| / sqrt(D) + w_cos (1 - cos(q, b))`. With `squared` the
-//! Euclidean part is `|q - b|^2`, over `D` in the mix; the cosine part is never
+//! Euclidean part is `|q - b|^2`, over `sqrt(D)` in the mix; the cosine part is never
 //! squared. The cosine distance to or from a zero vector is 1. Sums are taken
 //! in `f64`, in a fixed order, directly from the differences, so that a vector
 //! is at distance exactly 0 from itself.
@@ -133,9 +133,7 @@ impl Metric {
     }
 
     fn mixed(w_cos: f64, squared: bool, cols: usize) -> Self {
-        let cols = cols as f64;
-        let unit = if squared { cols } else { cols.sqrt() };
-        Metric { euclid: (1.0 - w_cos) / unit, cosine: w_cos, squared }
+        Metric { euclid: (1.0 - w_cos) / (cols as f64).sqrt(), cosine: w_cos, squared }
     }
 
     /// The sums this distance needs; the others are left at zero.
