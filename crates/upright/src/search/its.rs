@@ -36,7 +36,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "its",
     about: "inverse transformation search: a tree over the axes with several hypotheses",
     params: &[
-        Param::whole("hypotheses", 1, 1, 64, "poses of the first axis that are followed"),
+        Param::whole("hypotheses", 2, 1, 64, "poses of the first axis that are followed"),
         Param::word("score", &["plain", "curvature"], "what is best on an orbit"),
         Param::word("smoothing", &["own", "mixed"], "smooth each hypothesis or their sum"),
         Param::flag("unique", false, "hypotheses must predict different classes"),
@@ -167,7 +167,8 @@ impl Run for Tree<'_> {
     }
 
     fn tell(&mut self, seen: &[Seen]) {
-        let count = self.orbits[self.level].len().max(1);
+        let Some(orbit) = self.orbits.get(self.level).filter(|_| !seen.is_empty()) else { return };
+        let count = orbit.len().max(1);
         let curves: Vec<&[Seen]> = seen.chunks(count).collect();
         let scores = scores(self.settings, &curves);
         self.tree = if self.level == 0 {

@@ -1,7 +1,7 @@
-//! What searches share: ordering energies, moving poses by shares of the
-//! domain, keeping asks within their room.
+//! What searches share: ordering energies and moving poses by shares of the
+//! domain.
 
-use super::{Ask, Brief};
+use super::Brief;
 use crate::space::Space;
 
 /// An energy that can be compared: NaN counts as infinite.
@@ -61,18 +61,6 @@ pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
     step
 }
 
-/// The asks that fit into `room`, from the front.
-pub(super) fn trim(mut asks: Vec<Ask>, room: usize) -> Vec<Ask> {
-    let mut cost = 0;
-    let fits = asks.iter().take_while(|a| {
-        cost += a.cost();
-        cost <= room
-    });
-    let count = fits.count();
-    asks.truncate(count);
-    asks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,14 +87,5 @@ mod tests {
         let step = toward(&space, &[0.0, 1.0], &[1.0, 1.0]);
         assert_eq!(step[0].to_bits(), 1f32.to_bits());
         assert_eq!(moved(&space, &[0.0, 1.0], &step)[0].to_bits(), 1f32.to_bits());
-    }
-
-    #[test]
-    fn asks_are_cut_where_their_cost_exceeds_the_room() {
-        let ask = |gradient| Ask { pose: vec![0.0], gradient };
-        let asks = vec![ask(true), ask(false), ask(true), ask(false)];
-        assert_eq!(trim(asks.clone(), 4).len(), 2);
-        assert_eq!(trim(asks.clone(), 5).len(), 3);
-        assert_eq!(trim(asks, 1).len(), 0);
     }
 }

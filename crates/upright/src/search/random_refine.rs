@@ -252,4 +252,43 @@ mod tests {
         assert_eq!(select(&space, &seen, 2, true), [30, 15]);
         assert_eq!(select(&space, &seen, 3, true)[2], 0);
     }
+
+    /// Six poses, one run of one step (cost 3); the run starts at the lowest pose (2) and
+    /// ends (7) above it but below the others: `always` answers with its end, `final`
+    /// and `step` with the start. If the start's second visit (6) is lower still, only
+    /// `step` sees it.
+    #[test]
+    fn acceptance_says_which_poses_may_answer() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let raw = Seen { pose: vec![0.0], energy: 9.0, label: 0, gradient: None };
+        for (acceptance, want) in [("always", Some(7)), ("final", Some(2)), ("step", None)] {
+            let part = Part::new("random-refine")
+                .word("acceptance", acceptance)
+                .number("points", 6.0)
+                .number("runs", 1.0)
+                .number("steps", 1.0);
+            let search = build(&part.resolve(KIND.params).unwrap()).unwrap();
+            let mut run = search.start(&Brief { space: &space, seed: 1, budget: 9, raw: &raw });
+            let mut energies = [5.0, 6.0, 1.0, 7.0, 8.0, 9.0, 0.5, 3.0].into_iter();
+            let mut room = 9;
+            loop {
+                let asks = run.ask(room);
+                room -= asks.iter().map(Ask::cost).sum::<usize>();
+                let told: Vec<Seen> = asks
+                    .into_iter()
+                    .map(|a| Seen {
+                        pose: a.pose,
+                        energy: energies.next().unwrap(),
+                        label: 0,
+                        gradient: a.gradient.then(|| vec![1.0]),
+                    })
+                    .collect();
+                if told.is_empty() {
+                    break;
+                }
+                run.tell(&told);
+            }
+            assert_eq!((run.pick(), room), (want, 0), "{acceptance}");
+        }
+    }
 }

@@ -98,11 +98,11 @@ impl Run for Flight<'_> {
         if self.moving {
             self.fly();
         }
-        self.moving = true;
         self.particles.iter().take(room).map(|p| Ask::plain(p.pose.clone())).collect()
     }
 
     fn tell(&mut self, seen: &[Seen]) {
+        self.moving = true;
         for (particle, seen) in self.particles.iter_mut().zip(seen) {
             if rank(seen.energy) < particle.energy {
                 particle.best.clone_from(&seen.pose);
@@ -117,8 +117,7 @@ impl Flight<'_> {
         let Some(leader) = lowest(self.particles.iter().map(|p| p.energy)) else { return };
         let leader = self.particles[leader].best.clone();
         let discrete: Vec<bool> = (0..self.space.axes().len())
-            .flat_map(|i| self.space.part(i).map(move |_| i))
-            .map(|i| self.space.axes()[i].extent() <= 0.0)
+            .flat_map(|i| vec![self.space.axes()[i].extent() <= 0.0; self.space.part(i).len()])
             .collect();
         for particle in &mut self.particles {
             let own = toward(self.space, &particle.pose, &particle.best);

