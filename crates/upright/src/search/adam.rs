@@ -57,7 +57,7 @@ struct Chain {
 pub(super) struct Chains<'a> {
     space: &'a Space,
     decay: f64,
-    chains: Vec<Chain>,
+    all: Vec<Chain>,
     asked: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Chains<'a> {
         rate: f64,
         decay: f64,
     ) -> Self {
-        let chains = starts
+        let all = starts
             .into_iter()
             .map(|(pose, steps)| Chain {
                 adam: Adam::new(pose.len()),
@@ -79,14 +79,14 @@ impl<'a> Chains<'a> {
                 steps: Some(steps),
             })
             .collect();
-        Chains { space, decay, chains, asked: Vec::new() }
+        Chains { space, decay, all, asked: Vec::new() }
     }
 
     /// The poses the chains have reached, as far as `room` goes; none at the end.
     pub(super) fn ask(&mut self, room: usize) -> Vec<Ask> {
         let (mut asks, mut left) = (Vec::new(), room);
         self.asked.clear();
-        for (i, chain) in self.chains.iter().enumerate() {
+        for (i, chain) in self.all.iter().enumerate() {
             let Some(steps) = chain.steps else { continue };
             let ask = Ask { pose: chain.pose.clone(), gradient: steps > 0 };
             if ask.cost() > left {
@@ -101,14 +101,14 @@ impl<'a> Chains<'a> {
 
     /// Whether pose `i` of the last ask is where a chain ends.
     pub(super) fn ends(&self, i: usize) -> bool {
-        self.asked.get(i).is_some_and(|&c| self.chains[c].steps == Some(0))
+        self.asked.get(i).is_some_and(|&c| self.all[c].steps == Some(0))
     }
 
     /// Moves the chains. False if a gradient was asked for and not given.
     pub(super) fn tell(&mut self, seen: &[Seen]) -> bool {
         let mut given = true;
         for (&i, seen) in self.asked.iter().zip(seen) {
-            let chain = &mut self.chains[i];
+            let chain = &mut self.all[i];
             let steps = chain.steps.unwrap_or(0);
             chain.steps = steps.checked_sub(1);
             if steps == 0 {

@@ -118,7 +118,9 @@ fn direction(space: &Space, rng: &mut ChaCha8Rng, basin: &mut Basin) -> Vec<f32>
     }
     let norm = draw.iter().map(|d| d * d).sum::<f32>().sqrt();
     if norm > 1e-6 {
-        draw.iter_mut().for_each(|d| *d /= norm);
+        for d in &mut draw {
+            *d /= norm;
+        }
     }
     let mut step = vec![0.0; space.size()];
     for (axis, i) in space.axes().iter().zip(0..) {

@@ -46,11 +46,31 @@ pub(super) const KIND: Kind<Make> = Kind {
     make: Make { gradient: false, build },
 };
 
+/// What is best on an orbit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scoring {
+    /// The lowest energy.
+    Plain,
+    /// The highest curvature of the hypothesis' own curve.
+    Own,
+    /// The highest curvature of the sum of all hypotheses' curves.
+    Mixed,
+}
+
+impl Scoring {
+    fn read(settings: &Settings) -> Self {
+        match (settings.word("score"), settings.word("smoothing")) {
+            ("plain", _) => Scoring::Plain,
+            (_, "mixed") => Scoring::Mixed,
+            _ => Scoring::Own,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Its {
     hypotheses: usize,
-    curvature: bool,
-    mixed: bool,
+    scoring: Scoring,
     unique: bool,
     mind: bool,
     offset: bool,
@@ -60,8 +80,7 @@ struct Its {
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Its {
         hypotheses: settings.whole("hypotheses"),
-        curvature: settings.word("score") == "curvature",
-        mixed: settings.word("smoothing") == "mixed",
+        scoring: Scoring::read(settings),
         unique: settings.flag("unique"),
         mind: settings.flag("mind"),
         offset: settings.flag("offset"),
@@ -86,7 +105,7 @@ impl Search for Its {
             orbits,
             level: 0,
             told: 0,
-            tree: vec![root],
+            leaves: vec![root],
         })
     }
 }
@@ -102,7 +121,7 @@ fn plan(space: &Space, budget: usize, wanted: usize) -> (usize, Vec<usize>) {
         let times = |level: usize| if level == 0 { 1 } else { hypotheses };
         let discrete: usize = (0..levels).map(|l| times(l) * fixed[l]).sum();
         let free: usize = (0..levels).filter(|&l| fixed[l] == 0).map(times).sum();
-        budget.checked_sub(discrete).map(|room| if free == 0 { room } else { room / free })
+        budget.checked_sub(discrete).map(|room| room.checked_div(free).unwrap_or(room))
     };
     let mut levels = fixed.len();
     let mut hypotheses = wanted;
@@ -146,14 +165,14 @@ struct Tree<'a> {
     orbits: Vec<Vec<Vec<f32>>>,
     level: usize,
     told: usize,
-    tree: Vec<Hypothesis>,
+    leaves: Vec<Hypothesis>,
 }
 
 impl Run for Tree<'_> {
     fn ask(&mut self, room: usize) -> Vec<Ask> {
         let Some(orbit) = self.orbits.get(self.level) else { return Vec::new() };
         let part = self.space.part(self.level);
-        self.tree
+        self.leaves
             .iter()
             .flat_map(|h| {
                 orbit.iter().map(|value| {
@@ -170,13 +189,15 @@ impl Run for Tree<'_> {
         let Some(orbit) = self.orbits.get(self.level).filter(|_| !seen.is_empty()) else { return };
         let count = orbit.len().max(1);
         let curves: Vec<&[Seen]> = seen.chunks(count).collect();
-        let scores = scores(self.settings, &curves);
-        self.tree = if self.level == 0 {
+        let scores = scores(self.settings.scoring, &curves);
+        self.leaves = if self.level == 0 {
             let wanted = self.hypotheses.min(count);
-            let mut taken = Vec::new();
+            let mut taken: Vec<usize> = Vec::new();
             while taken.len() < wanted {
                 let mut barred = vec![false; seen.len()];
-                taken.iter().for_each(|&i: &usize| barred[i] = true);
+                for &i in &taken {
+                    barred[i] = true;
+                }
                 let Some(best) = self.best(&scores[0], seen, &barred, &taken_labels(&taken, seen))
                 else {
                     break;
@@ -186,26 +207,26 @@ impl Run for Tree<'_> {
             taken.iter().map(|&i| self.child(0, &scores[0], seen, i, self.told)).collect()
         } else {
             let mut labels = Vec::new();
-            let mut tree = Vec::new();
+            let mut leaves = Vec::new();
             for (h, curve) in curves.iter().enumerate() {
                 let open = vec![false; curve.len()];
                 let Some(best) = self.best(&scores[h], curve, &open, &labels) else { continue };
                 labels.push(curve[best].label);
-                tree.push(self.child(h, &scores[h], curve, best, self.told + h * count));
+                leaves.push(self.child(h, &scores[h], curve, best, self.told + h * count));
             }
-            tree
+            leaves
         };
         self.told += seen.len();
         self.level += 1;
     }
 
     fn pick(&self) -> Option<usize> {
-        if self.told == 0 || (self.settings.mind && !self.settings.curvature) {
+        if self.told == 0 || (self.settings.mind && self.settings.scoring == Scoring::Plain) {
             return None;
         }
-        let mut best = self.tree.first()?;
+        let mut best = self.leaves.first()?;
         if self.settings.mind {
-            for h in &self.tree {
+            for h in &self.leaves {
                 if h.total > best.total {
                     best = h;
                 }
@@ -250,23 +271,25 @@ impl Tree<'_> {
         i: usize,
         first: usize,
     ) -> Hypothesis {
-        let total = self.tree.get(parent).map_or(0.0, |h| h.total) + scores[i];
+        let total = self.leaves.get(parent).map_or(0.0, |h| h.total) + scores[i];
         Hypothesis { pose: seen[i].pose.clone(), total, at: first + i }
     }
 }
 
 /// The score of each pose of each hypothesis' orbit; higher is better.
-fn scores(settings: &Its, curves: &[&[Seen]]) -> Vec<Vec<f64>> {
+fn scores(scoring: Scoring, curves: &[&[Seen]]) -> Vec<Vec<f64>> {
     let energies: Vec<Vec<f64>> = curves.iter().map(|c| finite(c)).collect();
-    if !settings.curvature {
+    if scoring == Scoring::Plain {
         return energies.iter().map(|c| c.iter().map(|e| -e).collect()).collect();
     }
     let mut smoothed: Vec<Vec<f64>> = energies.iter().map(|c| smooth(c)).collect();
-    if settings.mixed {
+    if scoring == Scoring::Mixed {
         let length = smoothed.iter().map(Vec::len).max().unwrap_or(0);
         let sum: Vec<f64> =
             (0..length).map(|i| smoothed.iter().filter_map(|c| c.get(i)).sum()).collect();
-        smoothed.iter_mut().for_each(|c| *c = sum[..c.len()].to_vec());
+        for c in &mut smoothed {
+            *c = sum[..c.len()].to_vec();
+        }
     }
     smoothed.iter().map(|c| difference(&difference(c))).collect()
 }

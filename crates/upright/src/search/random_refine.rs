@@ -78,16 +78,12 @@ impl Refine {
     /// How many random poses and how many runs a budget pays for.
     fn plan(&self, budget: usize) -> (usize, usize) {
         let run = 2 * self.steps + 1;
-        match self.points {
-            Some(points) => {
-                let points = points.min(budget);
-                (points, self.runs.min((budget - points) / run).min(points))
-            }
-            None => {
-                let runs = self.runs.min(budget / 2 / run);
-                (budget - runs * run, runs)
-            }
+        if let Some(points) = self.points {
+            let points = points.min(budget);
+            return (points, self.runs.min((budget - points) / run).min(points));
         }
+        let runs = self.runs.min(budget / 2 / run);
+        (budget - runs * run, runs)
     }
 }
 
@@ -115,7 +111,7 @@ impl Search for Refine {
 enum Stage<'a> {
     Random(Vec<Ask>),
     Adam(Chains<'a>),
-    Steps(Evolve<'a>),
+    Steps(Box<Evolve<'a>>),
 }
 
 struct Refining<'a> {
@@ -157,8 +153,8 @@ impl Run for Refining<'_> {
             Stage::Adam(chains) => {
                 self.ends.extend((0..seen.len()).filter(|&i| chains.ends(i)).map(|i| first + i));
                 if !chains.tell(seen) {
-                    let radius = RADIUS;
-                    self.stage = Stage::Steps(Evolve::new(self.space, self.seed, seen, radius));
+                    let evolve = Evolve::new(self.space, self.seed, seen, RADIUS);
+                    self.stage = Stage::Steps(Box::new(evolve));
                 }
             }
             Stage::Steps(evolve) => evolve.tell(seen),

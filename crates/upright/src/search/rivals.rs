@@ -37,7 +37,7 @@ const APART: f32 = 0.2;
 
 #[derive(Debug)]
 struct Rivals {
-    rivals: usize,
+    count: usize,
     share: f64,
     radius: f32,
     design: Design,
@@ -46,7 +46,7 @@ struct Rivals {
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Rivals {
-        rivals: settings.whole("rivals"),
+        count: settings.whole("rivals"),
         share: settings.real("share"),
         radius: settings.real("radius") as f32,
         design: Design::parse(settings.word("design")),
@@ -90,7 +90,7 @@ impl Run for Refining<'_> {
             evolve.tell(seen);
             return;
         }
-        let starts = select(self.space, seen, self.settings.rivals);
+        let starts = select(self.space, seen, self.settings.count);
         self.evolve = Some(Evolve::new(self.space, self.seed, &starts, self.settings.radius));
     }
 }

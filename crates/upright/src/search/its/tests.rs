@@ -15,17 +15,14 @@ fn seen(energies: &[f32]) -> Vec<Seen> {
         .collect()
 }
 
-fn its(smoothing: &str, score: &str) -> Its {
-    let part = Part::new("its").word("smoothing", smoothing).word("score", score);
-    let s = part.resolve(KIND.params).unwrap();
-    Its {
-        hypotheses: 2,
-        curvature: s.word("score") == "curvature",
-        mixed: s.word("smoothing") == "mixed",
-        unique: s.flag("unique"),
-        mind: s.flag("mind"),
-        offset: s.flag("offset"),
-    }
+fn its(scoring: Scoring) -> Its {
+    Its { hypotheses: 2, scoring, unique: false, mind: true, offset: true }
+}
+
+/// The scoring that the settings of a part choose.
+fn scoring(score: &str, smoothing: &str) -> Scoring {
+    let part = Part::new("its").word("score", score).word("smoothing", smoothing);
+    Scoring::read(&part.resolve(KIND.params).unwrap())
 }
 
 /// m (1 + H (d - 1)) <= 60: 12 * 5, 6 * 9, 4 * 13; four hypotheses would leave
@@ -48,7 +45,7 @@ fn the_budget_decides_the_orbits_and_the_hypotheses() {
 #[test]
 fn the_curvature_is_that_of_the_smoothed_energies() {
     let curve = seen(&[5.0, 4.0, 1.0, 3.0, 6.0, 6.0, 2.0, 5.0]);
-    let got = scores(&its("own", "curvature"), &[&curve]);
+    let got = scores(scoring("curvature", "own"), &[&curve]);
     let want = [
         0.125_618_16,
         0.146_838_17,
@@ -74,8 +71,8 @@ fn mixed_smoothing_makes_hypotheses_choose_alike_and_own_smoothing_does_not() {
     let best = |scores: &[f64]| {
         (0..scores.len()).max_by(|&i, &j| scores[i].total_cmp(&scores[j])).unwrap()
     };
-    let own = scores(&its("own", "curvature"), &[&a, &b]);
-    let mixed = scores(&its("mixed", "curvature"), &[&a, &b]);
+    let own = scores(scoring("curvature", "own"), &[&a, &b]);
+    let mixed = scores(scoring("curvature", "mixed"), &[&a, &b]);
     assert_eq!((best(&own[0]), best(&own[1])), (4, 11));
     assert_eq!((best(&mixed[0]), best(&mixed[1])), (4, 4));
     assert_eq!(mixed[0], mixed[1]);
@@ -103,7 +100,7 @@ fn unique_hypotheses_are_of_different_classes() {
     let space = space("rotate,shear-x");
     let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
     for (unique, second) in [(false, 1), (true, 2)] {
-        let settings = Its { unique, offset: false, ..its("own", "plain") };
+        let settings = Its { unique, offset: false, ..its(scoring("plain", "own")) };
         let mut run = settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw });
         let first = run.ask(12);
         assert_eq!(first.len(), 4);
@@ -133,7 +130,7 @@ fn a_change_of_mind_lets_a_later_hypothesis_answer() {
     let space = space("rotate,shear-x");
     let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
     for (mind, leaves) in [(false, 4..8), (true, 8..12)] {
-        let settings = Its { mind, ..its("own", "curvature") };
+        let settings = Its { mind, ..its(scoring("curvature", "own")) };
         let mut run = settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw });
         for energies in [&[4.0, 1.0, 3.0, 4.0][..], &[9.0, 8.0, 9.0, 9.0, 9.0, -90.0, 9.0, 9.0]] {
             let asks = run.ask(12);
