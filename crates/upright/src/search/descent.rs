@@ -1,8 +1,8 @@
 //! Descent by Adam from random starts (GD).
 //!
-//! Sobol starts; from each, steps of Adam on the raw numbers of the pose
-//! ([`super::adam`]) with an exponentially decaying rate. The lowest pose
-//! visited answers. `r` starts with `k` steps cost `r (2 k + 1)`; the steps
+//! Starts on a permuted lattice, which spreads a few better than a Sobol net;
+//! from each, steps of Adam on the raw numbers of the pose ([`super::adam`])
+//! with an exponentially decaying rate. The lowest pose visited answers. `r` starts with `k` steps cost `r (2 k + 1)`; the steps
 //! follow from the budget, and what is left over makes the first runs a step
 //! longer.
 //!

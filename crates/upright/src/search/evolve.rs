@@ -4,7 +4,7 @@
 //! direction per basin, forwards and backwards, at `radius` of each axis'
 //! extent; directions are orthogonal to the basin's earlier ones until they
 //! fill the space. A better pose moves the basin and widens the radius a
-//! little, none halves it. A view that the model gives to another basin's
+//! little (1.2), none narrows it (0.6). A view that the model gives to another basin's
 //! class competes in that basin, so that rivals stay rivals.
 
 use rand_chacha::ChaCha8Rng;
