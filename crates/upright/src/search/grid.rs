@@ -52,11 +52,8 @@ impl Search for Grid {
 
 /// How many steps each axis gets.
 fn steps(space: &Space, budget: usize) -> Vec<usize> {
-    let fixed: Vec<Option<usize>> = space
-        .axes()
-        .iter()
-        .map(|a| (a.extent() <= 0.0).then(|| a.lattice(1, 0.0).len()))
-        .collect();
+    let fixed: Vec<Option<usize>> =
+        space.axes().iter().map(|a| (a.extent() <= 0.0).then(|| a.lattice(1, 0.0).len())).collect();
     let discrete: usize = fixed.iter().flatten().product();
     let free = fixed.iter().filter(|f| f.is_none()).count() as u32;
     let room = budget / discrete.max(1);

@@ -12,9 +12,19 @@ use crate::error::Result;
 use crate::registry::{Kind, find};
 use crate::space::Space;
 
+mod adam;
+mod annealing;
+mod coordinate;
+mod descent;
 mod design;
+mod evolve;
 mod grid;
+mod its;
+mod moves;
 mod random;
+mod random_refine;
+mod rivals;
+mod swarm;
 
 pub use design::sobol;
 #[cfg(test)]
@@ -99,7 +109,20 @@ pub struct Make {
 }
 
 /// Every search.
-pub const TABLE: &[Kind<Make>] = &[random::KIND, grid::KIND];
+pub const TABLE: &[Kind<Make>] = &[
+    random::KIND,
+    random_refine::KIND,
+    descent::KIND,
+    annealing::KIND,
+    coordinate::CD,
+    coordinate::CD_S,
+    coordinate::WCD,
+    coordinate::WCD_L,
+    its::KIND,
+    swarm::KIND,
+    grid::KIND,
+    rivals::KIND,
+];
 
 /// The row of a search.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {

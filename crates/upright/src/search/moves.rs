@@ -1,0 +1,91 @@
+//! What searches share: ordering energies and moving poses by shares of the
+//! domain.
+
+use super::Brief;
+use crate::space::Space;
+
+/// An energy that can be compared: NaN counts as infinite.
+pub(super) fn rank(energy: f32) -> f32 {
+    if energy.is_nan() { f32::INFINITY } else { energy }
+}
+
+/// Indices by rising energy; the first of equals first; NaN last.
+pub(super) fn order(energies: &[f32]) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..energies.len()).collect();
+    indices.sort_by(|&a, &b| rank(energies[a]).total_cmp(&rank(energies[b])));
+    indices
+}
+
+/// The identity and its energy; where the domain leaves it out, the nearest
+/// settled pose, of which nothing is known yet.
+pub(super) fn home(brief: &Brief<'_>) -> (Vec<f32>, f32) {
+    let mut pose = brief.space.identity();
+    if brief.space.contains(&pose) {
+        return (pose, rank(brief.raw.energy));
+    }
+    brief.space.settle(&mut pose);
+    (pose, f32::INFINITY)
+}
+
+/// A pose moved by `step`, in shares of each axis' extent, and settled.
+pub(super) fn moved(space: &Space, pose: &[f32], step: &[f32]) -> Vec<f32> {
+    let mut pose = pose.to_vec();
+    for (i, axis) in space.axes().iter().enumerate() {
+        axis.step(&mut pose[space.part(i)], &step[space.part(i)]);
+    }
+    pose
+}
+
+/// The step that leads from one pose to another, in shares of each axis'
+/// extent; the short way round on a periodic axis.
+pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
+    let mut step = vec![0.0; space.size()];
+    for (i, axis) in space.axes().iter().enumerate() {
+        let part = space.part(i);
+        let (a, b) = (&from[part.clone()], &to[part.clone()]);
+        if axis.size() > 1 {
+            let extent = axis.extent();
+            for (s, (a, b)) in step[part].iter_mut().zip(a.iter().zip(b)) {
+                *s = if extent > 0.0 { (b - a) / extent } else { 0.0 };
+            }
+            continue;
+        }
+        let distance = axis.distance(a, b);
+        let left = |step: f32| {
+            let mut pose = a.to_vec();
+            axis.step(&mut pose, &[step]);
+            axis.distance(&pose, b)
+        };
+        step[part.start] = if left(distance) <= left(-distance) { distance } else { -distance };
+    }
+    step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::SpaceConfig;
+
+    fn space(text: &str) -> Space {
+        SpaceConfig::parse(text).unwrap().build().unwrap()
+    }
+
+    #[test]
+    fn the_step_between_two_poses_leads_there_the_short_way_round() {
+        let space = space("affine");
+        let (a, b) = ([3.0, 0.4, -0.1, 1.5, 0.6], [-3.0, -0.2, 0.3, 0.7, 1.0]);
+        let step = toward(&space, &a, &b);
+        // 3 to -3 radians is 2 pi - 6 = 0.2832 forwards, 0.0451 of the circle.
+        assert!((step[0] - 0.0451).abs() < 1e-3, "{step:?}");
+        assert!((step[1] + 0.6).abs() < 1e-5, "{step:?}");
+        assert!(space.distance(&moved(&space, &a, &step), &b) < 1e-4);
+    }
+
+    #[test]
+    fn a_flip_is_one_whole_step() {
+        let space = space("flip,rotate");
+        let step = toward(&space, &[0.0, 1.0], &[1.0, 1.0]);
+        assert_eq!(step[0].to_bits(), 1f32.to_bits());
+        assert_eq!(moved(&space, &[0.0, 1.0], &step)[0].to_bits(), 1f32.to_bits());
+    }
+}

@@ -1,0 +1,140 @@
+//! Rivals: refine the best pose of each of a few predicted classes before
+//! comparing them. Needs no gradient.
+//!
+//! A share of the budget goes to Sobol poses (or another design). Of what was
+//! seen, the lowest pose of each of the lowest `rivals` predicted classes
+//! becomes a basin; where fewer classes were predicted, the lowest poses that
+//! lie apart fill up. The rest of the budget refines all basins in turn by
+//! mirrored random steps ([`super::evolve`]). A wrong class that happens to be
+//! sampled close to its optimum thus does not beat the right one that was
+//! sampled further from its own.
+
+use super::design::Design;
+use super::evolve::Evolve;
+use super::moves::order;
+use super::{Ask, Brief, Make, Run, Search, Seen};
+use crate::config::{Param, Settings};
+use crate::error::Result;
+use crate::registry::Kind;
+use crate::space::Space;
+
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "rivals",
+    about: "random search, then small steps around the best pose of each of a few classes",
+    params: &[
+        Param::whole("rivals", 3, 1, 64, "basins refined"),
+        Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the random poses"),
+        Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent"),
+        Param::word("design", Design::WORDS, "how the random poses are spread"),
+    ],
+    make: Make { gradient: false, build },
+};
+
+/// Poses of one class count as different basins from this distance on, which is that of
+/// [`Space::distance`].
+const APART: f32 = 0.2;
+
+#[derive(Debug)]
+struct Rivals {
+    count: usize,
+    share: f64,
+    radius: f32,
+    design: Design,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
+fn build(settings: &Settings) -> Result<Box<dyn Search>> {
+    Ok(Box::new(Rivals {
+        count: settings.whole("rivals"),
+        share: settings.real("share"),
+        radius: settings.real("radius") as f32,
+        design: Design::parse(settings.word("design")),
+    }))
+}
+
+struct Refining<'a> {
+    settings: &'a Rivals,
+    space: &'a Space,
+    seed: u64,
+    points: Vec<Ask>,
+    evolve: Option<Evolve<'a>>,
+}
+
+impl Search for Rivals {
+    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+        let count = (brief.budget as f64 * self.share).ceil() as usize;
+        let count = count.clamp(1, brief.budget.max(1)).min(brief.budget);
+        let points = self.design.points(0..count, brief.space.cube(), brief.seed);
+        Box::new(Refining {
+            settings: self,
+            space: brief.space,
+            seed: brief.seed,
+            points: points.iter().map(|p| Ask::plain(brief.space.draw(p))).collect(),
+            evolve: None,
+        })
+    }
+}
+
+impl Run for Refining<'_> {
+    fn ask(&mut self, room: usize) -> Vec<Ask> {
+        if let Some(evolve) = &mut self.evolve {
+            return evolve.ask(room);
+        }
+        self.points.truncate(room);
+        self.points.clone()
+    }
+
+    fn tell(&mut self, seen: &[Seen]) {
+        if let Some(evolve) = &mut self.evolve {
+            evolve.tell(seen);
+            return;
+        }
+        let starts = select(self.space, seen, self.settings.count);
+        self.evolve = Some(Evolve::new(self.space, self.seed, &starts, self.settings.radius));
+    }
+}
+
+/// The lowest poses of different classes, then the lowest that lie apart.
+fn select(space: &Space, seen: &[Seen], count: usize) -> Vec<Seen> {
+    let energies: Vec<f32> = seen.iter().map(|s| s.energy).collect();
+    let order = order(&energies);
+    let mut starts: Vec<Seen> = Vec::new();
+    for classes in [true, false] {
+        for &i in &order {
+            let apart = |s: &Seen| {
+                if classes {
+                    s.label != seen[i].label
+                } else {
+                    space.distance(&s.pose, &seen[i].pose) >= APART
+                }
+            };
+            if starts.len() < count && starts.iter().all(apart) {
+                starts.push(seen[i].clone());
+            }
+        }
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::SpaceConfig;
+
+    /// Lowest first: class 1 at 0.0 and 0.1, class 2 at 3.0; then, since only two classes
+    /// were seen, the lowest pose a fifth of the circle (1.26) away from both.
+    #[test]
+    fn rivals_are_of_different_classes_first_and_apart_then() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let seen: Vec<Seen> = [(0.0, 1.0, 1), (0.1, 1.5, 1), (-1.5, 2.5, 1), (3.0, 2.0, 2)]
+            .into_iter()
+            .map(|(angle, energy, label)| Seen { pose: vec![angle], energy, label, gradient: None })
+            .collect();
+        let angles =
+            |n| -> Vec<f32> { select(&space, &seen, n).iter().map(|s| s.pose[0]).collect() };
+        assert_eq!(angles(2), [0.0, 3.0]);
+        assert_eq!(angles(3), [0.0, 3.0, -1.5]);
+        assert_eq!(angles(9).len(), 3);
+    }
+}
