@@ -45,8 +45,7 @@ pub fn draw(path: &Path, signal: Signal, cells: &[Cell], columns: u32) -> Result
     let (w, h) = (width as u32 * zoom + 2 * FRAME, height as u32 * zoom + 2 * FRAME);
     let (pair, line) = (2 * w + GAP + SPACE, h + LABEL + SPACE);
     let rows = (cells.len() as u32).div_ceil(columns);
-    let mut sheet =
-        RgbImage::from_pixel(columns * pair + SPACE, rows * line + SPACE, PAPER);
+    let mut sheet = RgbImage::from_pixel(columns * pair + SPACE, rows * line + SPACE, PAPER);
     for (i, cell) in cells.iter().enumerate() {
         let x = SPACE + (i as u32 % columns) * pair;
         let y = SPACE + (i as u32 / columns) * line;

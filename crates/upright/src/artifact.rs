@@ -210,11 +210,7 @@ fn read_capped(path: &Path) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
     if size > LARGEST {
-        return Err(Error::TooLarge {
-            what: path.display().to_string(),
-            size,
-            limit: LARGEST,
-        });
+        return Err(Error::TooLarge { what: path.display().to_string(), size, limit: LARGEST });
     }
     let mut bytes = Vec::with_capacity(size as usize);
     file.take(LARGEST).read_to_end(&mut bytes).map_err(io)?;

@@ -93,11 +93,8 @@ impl SpaceConfig {
 
     /// Makes the space.
     pub fn build(&self) -> Result<Space> {
-        let axes: Vec<_> = self
-            .axes
-            .iter()
-            .map(|a| axes::make(&a.axis, a.domain))
-            .collect::<Result<_>>()?;
+        let axes: Vec<_> =
+            self.axes.iter().map(|a| axes::make(&a.axis, a.domain)).collect::<Result<_>>()?;
         Space::new(axes)
     }
 }

@@ -84,11 +84,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 
     let mut lines = Vec::new();
     let mut shown = Vec::new();
-    for (name, gate) in [
-        ("gated", None),
-        ("model alone", Some("never")),
-        ("always canonicalize", Some("always")),
-    ] {
+    for (name, gate) in
+        [("gated", None), ("model alone", Some("never")), ("always canonicalize", Some("always"))]
+    {
         if let Some(gate) = gate {
             c.set_gate(Part::new(gate))?;
         }

@@ -147,14 +147,7 @@ pub fn note(source: &crate::data::Source, common: &Common) -> Result<()> {
     source.write_errors(Path::new("errors.jsonl"))
 }
 
-fn talk(
-    report: &FitReport,
-    sentence: &str,
-    apart: bool,
-    path: &Path,
-    bytes: usize,
-    model: &Path,
-) {
+fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usize, model: &Path) {
     let (up, tr) = (&report.upright, &report.transformed);
     eprintln!("bank       {} samples", report.bank);
     match report.tau {

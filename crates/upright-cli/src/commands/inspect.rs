@@ -166,7 +166,10 @@ fn shown(r: &Report, all: bool) -> String {
     line("engine", format!("{}, micro-batches of {}", r.engine, r.micro_batch));
     for tap in &r.taps {
         let tensors = tap.tensors.join(" + ");
-        line("tap", format!("{} = {tensors} {:?} -> {} features", tap.asked, tap.shape, tap.features));
+        line(
+            "tap",
+            format!("{} = {tensors} {:?} -> {} features", tap.asked, tap.shape, tap.features),
+        );
     }
     if r.taps.is_empty() {
         line("tap", "none found; logits-only scores such as energy work".into());
@@ -179,7 +182,10 @@ fn shown(r: &Report, all: bool) -> String {
     );
     let skip = if all { 0 } else { r.candidates.len().saturating_sub(SHOWN) };
     if skip > 0 {
-        line("candidates", format!("the last {SHOWN} of {}; --all shows every one", r.candidates.len()));
+        line(
+            "candidates",
+            format!("the last {SHOWN} of {}; --all shows every one", r.candidates.len()),
+        );
     } else {
         line("candidates", String::new());
     }

@@ -73,7 +73,9 @@ struct Done<'a> {
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let map = map(args)?;
     let picture = decode(&args.input, args.ignore_exif)
-        .map_err(|why| Failure::data(&args.input, why, "give a png, jpg, bmp, tif, webp, gif or pnm file"))?
+        .map_err(|why| {
+            Failure::data(&args.input, why, "give a png, jpg, bmp, tif, webp, gif or pnm file")
+        })?
         .picture;
     let Picture { width, height, channels, .. } = picture;
     let batch = Batch::new(Signal::image(channels, height, width), planes(&picture))?;
@@ -103,8 +105,7 @@ fn planes(picture: &Picture) -> Vec<f32> {
 fn map(args: &Args) -> Result<Map> {
     let map = match &args.matrix {
         Some(text) => {
-            let numbers: Vec<f32> =
-                text.split(',').filter_map(|t| t.trim().parse().ok()).collect();
+            let numbers: Vec<f32> = text.split(',').filter_map(|t| t.trim().parse().ok()).collect();
             let six: [f32; 6] = numbers.try_into().map_err(|_| {
                 Failure::usage(
                     format!("`{text}` is not a matrix"),

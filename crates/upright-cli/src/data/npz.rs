@@ -56,10 +56,7 @@ impl Npz {
                 "write it again with `numpy.savez`",
             )
         };
-        let member = self
-            .archive
-            .by_index(place)
-            .map_err(|e| bad(e.to_string()))?;
+        let member = self.archive.by_index(place).map_err(|e| bad(e.to_string()))?;
         let (size, packed) = (member.size(), member.compressed_size());
         if size > MEMBER_CAP {
             let what = format!("array `{name}` of {}", self.path.display());

@@ -9,7 +9,8 @@ fn the_demo_gains_on_transformed_digits_and_loses_nothing_on_upright_ones() {
     let ran = upright(folder.path(), &["demo", "--count", "200", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
-    let right = |line: usize, kind: &str| json["lines"][line][kind]["gated"]["hits"].as_i64().unwrap();
+    let right =
+        |line: usize, kind: &str| json["lines"][line][kind]["gated"]["hits"].as_i64().unwrap();
     assert_eq!(json["lines"][0]["name"], "model alone");
     assert_eq!(json["lines"][2]["name"], "gated");
     assert!(right(2, "transformed") >= right(0, "transformed") + 25, "{}", ran.out);

@@ -28,7 +28,9 @@ fn renamed(operators: &[(&str, &str)]) -> Vec<u8> {
         let places: Vec<usize> = bytes
             .windows(from.len() + 2)
             .enumerate()
-            .filter(|(_, w)| w[0] == 0x22 && w[1] as usize == from.len() && &w[2..] == from.as_bytes())
+            .filter(|(_, w)| {
+                w[0] == 0x22 && w[1] as usize == from.len() && &w[2..] == from.as_bytes()
+            })
             .map(|(i, _)| i + 2)
             .collect();
         assert!(!places.is_empty(), "{from}");
@@ -60,9 +62,11 @@ fn all_unsupported_operators_are_listed_at_once() {
 #[test]
 fn what_is_not_a_model_says_so() {
     let folder = ready();
-    for (name, bytes) in
-        [("empty.onnx", &b""[..]), ("text.onnx", b"hello"), ("cut.onnx", &upright::samples::glyph_model()[..5000])]
-    {
+    for (name, bytes) in [
+        ("empty.onnx", &b""[..]),
+        ("text.onnx", b"hello"),
+        ("cut.onnx", &upright::samples::glyph_model()[..5000]),
+    ] {
         fs::write(folder.path().join(name), bytes).unwrap();
         said(&upright(folder.path(), &["inspect", name]), 4, &["onnx::model", name]);
     }
@@ -108,7 +112,9 @@ fn corrupt_pictures_are_skipped_listed_and_limited() {
     let folder = ready();
     assert_eq!(upright(folder.path(), FIT).code, 0);
     digits(folder.path(), "photos", 30, 5);
-    let whole = fs::read(folder.path().join("photos/0").read_dir().unwrap().next().unwrap().unwrap().path());
+    let whole = fs::read(
+        folder.path().join("photos/0").read_dir().unwrap().next().unwrap().unwrap().path(),
+    );
     fs::write(folder.path().join("photos/0/bad.png"), &whole.unwrap()[..60]).unwrap();
 
     let ran = upright(folder.path(), &["predict", "model.onnx", "photos"]);
@@ -147,7 +153,11 @@ fn an_artifact_of_another_model_is_refused_with_both_fingerprints() {
     other[middle] ^= 1;
     fs::write(folder.path().join("other.onnx"), other).unwrap();
     let args = ["predict", "other.onnx", "train", "--artifact", "model.upright"];
-    said(&upright(folder.path(), &args), 5, &["artifact::model", "was fitted on model", "upright fit"]);
+    said(
+        &upright(folder.path(), &args),
+        5,
+        &["artifact::model", "was fitted on model", "upright fit"],
+    );
 }
 
 #[test]
@@ -193,5 +203,8 @@ fn errors_are_one_line_of_json_when_asked_for() {
     let folder = ready();
     let ran = upright(folder.path(), &["fit", "model.onnx", "train", "--score", "x", "--json"]);
     let json: serde_json::Value = serde_json::from_str(ran.err.trim()).unwrap();
-    assert_eq!((json["level"].as_str(), json["code"].as_str()), (Some("error"), Some("config::name")));
+    assert_eq!(
+        (json["level"].as_str(), json["code"].as_str()),
+        (Some("error"), Some("config::name"))
+    );
 }

@@ -57,8 +57,7 @@ pub(crate) fn npz(path: &Path, arrays: &[Floats], labels: Option<&[i64]>) {
 
 /// The bytes of a `.npy` file.
 fn npy(kind: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let head =
-        format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let head = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
     let length = (head.len() as u16).to_le_bytes();
     [b"\x93NUMPY\x01\x00".as_slice(), &length, head.as_bytes(), data].concat()
 }

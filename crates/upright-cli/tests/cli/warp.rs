@@ -50,7 +50,11 @@ fn wrong_poses_matrices_and_files_get_a_clear_error() {
     let folder = tempdir().unwrap();
     png(&folder.path().join("in.png"), &[0.5; 4], 2);
     for (args, code, words) in [
-        (vec!["in.png", "o.png", "--pose", "twist=3"], 2, "unknown axis `twist`; there are: rotate"),
+        (
+            vec!["in.png", "o.png", "--pose", "twist=3"],
+            2,
+            "unknown axis `twist`; there are: rotate",
+        ),
         (vec!["in.png", "o.png", "--pose", "rotate"], 2, "is not a pose"),
         (vec!["in.png", "o.png", "--matrix", "1,2,3"], 2, "is not a matrix"),
         (vec!["in.png", "o.png", "--matrix", "1,1,0,1,1,0", "--inverse"], 2, "has no inverse"),

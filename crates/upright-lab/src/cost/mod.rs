@@ -47,10 +47,7 @@ impl Network {
     fn load(&self, dim: Option<usize>) -> upright::Result<Model> {
         let taps = match dim {
             None => vec![],
-            Some(dim) => vec![Tap {
-                name: self.tap()?,
-                reduce: Reduce::Pool { dim, seed: 0 },
-            }],
+            Some(dim) => vec![Tap { name: self.tap()?, reduce: Reduce::Pool { dim, seed: 0 } }],
         };
         let options = Options { taps, ..Options::default() };
         match &self.model {
@@ -69,9 +66,10 @@ impl Network {
         };
         let output = graph.outputs().first().map(|o| o.name.clone()).unwrap_or_default();
         let flat = ["GlobalAveragePool", "ReduceMean", "Flatten", "Squeeze", "Reshape"];
-        let spatial = graph.candidates(&output).into_iter().rfind(|c| {
-            !c.head && !flat.contains(&c.op.as_str())
-        });
+        let spatial = graph
+            .candidates(&output)
+            .into_iter()
+            .rfind(|c| !c.head && !flat.contains(&c.op.as_str()));
         Ok(spatial.map_or_else(|| "auto".into(), |c| c.name))
     }
 }

@@ -90,8 +90,6 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
 fn views(batch: &Batch, budget: usize, space: &upright::space::Space) -> Vec<View> {
     let pose = |i: usize, seed: usize| space.draw(&sobol(i as u32, space.cube(), seed as u64));
     (0..batch.len())
-        .flat_map(|item| {
-            (0..budget).map(move |i| View { item, map: space.map(&pose(i, item)) })
-        })
+        .flat_map(|item| (0..budget).map(move |i| View { item, map: space.map(&pose(i, item)) }))
         .collect()
 }

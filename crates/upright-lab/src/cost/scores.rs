@@ -55,13 +55,8 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let labels: Vec<u32> = (0..training.len()).filter_map(|i| training.label(i)).collect();
     drop(training);
     let head = head(&outputs, 10)?;
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &labels,
-        head: Some(&head),
-        transformed: None,
-        seed: 0,
-    };
+    let bank =
+        Bank { outputs: &outputs, labels: &labels, head: Some(&head), transformed: None, seed: 0 };
     let asked = |name: &str| {
         name == "energy" || args.score.is_empty() || args.score.iter().any(|s| s == name)
     };
@@ -86,8 +81,14 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let energy = rows.iter().position(|r| *r == "energy").unwrap_or(0);
     println!(
         "{:22} {:>9} {:>17} {:>10}   {} runs of {} views, bank {} x {}",
-        "score", "relative", "lowest..highest", "stored MB", args.runs,
-        args.images * (args.budget + 1), outputs.len(), outputs.features[0].cols()
+        "score",
+        "relative",
+        "lowest..highest",
+        "stored MB",
+        args.runs,
+        args.images * (args.budget + 1),
+        outputs.len(),
+        outputs.features[0].cols()
     );
     for (i, score) in rows.iter().copied().enumerate() {
         let ratios: Vec<f64> = times[i].iter().zip(&times[energy]).map(|(t, e)| t / e).collect();
@@ -107,13 +108,15 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
 }
 
 /// A head of the features' width, so that scores that need one have the paper's cost.
-fn head(outputs: &upright::outputs::Outputs, classes: usize) -> upright::Result<upright::outputs::Head> {
+fn head(
+    outputs: &upright::outputs::Outputs,
+    classes: usize,
+) -> upright::Result<upright::outputs::Head> {
     let width = outputs.features[0].cols();
     let mut rng = upright::seed::stream(7);
     let scale = 1.0 / (width as f32).sqrt();
-    let weight = (0..classes * width)
-        .map(|_| (upright::seed::unit(&mut rng) - 0.5) * scale)
-        .collect();
+    let weight =
+        (0..classes * width).map(|_| (upright::seed::unit(&mut rng) - 0.5) * scale).collect();
     upright::outputs::Head::new(
         upright::tensor::Matrix::new(classes, width, weight)?,
         vec![0.0; classes],

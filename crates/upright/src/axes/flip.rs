@@ -23,8 +23,7 @@ struct Flip {
 }
 
 fn values(low: f32, high: f32) -> Vec<f32> {
-    let inside: Vec<f32> =
-        [0.0, 1.0].into_iter().filter(|v| (low..=high).contains(v)).collect();
+    let inside: Vec<f32> = [0.0, 1.0].into_iter().filter(|v| (low..=high).contains(v)).collect();
     if inside.is_empty() { vec![low.round()] } else { inside }
 }
 

@@ -159,8 +159,7 @@ impl Config {
             let labels: Vec<Option<u32>> = loaded.rows.iter().map(|&r| held.label(r)).collect();
             let upright = accuracy(c, &loaded.batch, &labels)?;
             watch.advance(rows.len());
-            let copies =
-                transformed_copies(&loaded.batch, &c.space, &self.resample, self.seed)?;
+            let copies = transformed_copies(&loaded.batch, &c.space, &self.resample, self.seed)?;
             let transformed = accuracy(c, &copies, &labels)?;
             watch.advance(rows.len());
             add(&mut c.report.upright, &upright);
@@ -285,7 +284,10 @@ fn run_rows(
         }
         watch.advance(chunk.len());
     }
-    Ok((all.unwrap_or(Outputs { logits: Matrix::zeros(0, model.classes()), features: vec![] }), labels))
+    Ok((
+        all.unwrap_or(Outputs { logits: Matrix::zeros(0, model.classes()), features: vec![] }),
+        labels,
+    ))
 }
 
 #[cfg(test)]

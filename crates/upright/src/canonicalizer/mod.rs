@@ -232,12 +232,7 @@ impl Canonicalizer {
     }
 
     /// Runs the searches of some rows in step and returns each row's evaluations.
-    fn search_rows(
-        &self,
-        batch: &Batch,
-        rows: &[usize],
-        raw: &[Prediction],
-    ) -> Result<Vec<Found>> {
+    fn search_rows(&self, batch: &Batch, rows: &[usize], raw: &[Prediction]) -> Result<Vec<Found>> {
         let starts: Vec<Seen> = rows
             .iter()
             .map(|&row| Seen {
