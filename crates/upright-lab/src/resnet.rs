@@ -66,7 +66,7 @@ impl Network {
     }
 
     /// Number of weights and biases.
-    #[cfg(feature = "train")]
+    #[cfg(any(test, feature = "train"))]
     pub(crate) fn parameters(&self) -> usize {
         let convs =
             self.blocks.iter().flat_map(|b| [Some(&b.first), Some(&b.second), b.skip.as_ref()]);

@@ -255,8 +255,8 @@ mod tests {
 
     /// `M = S_y S_x H_y H_x R` worked by hand for t = 90 degrees, shears 0.5 and 0.25,
     /// scales 2 and 3 (outside the default domain, which `map` does not mind):
-    /// R = [0 -1; 1 0], H_x R = [.5 -1; 1 0], H_y .. = [.5 -1; 1.125 -.25],
-    /// S_x .. = [1 -2; 1.125 -.25], S_y .. = [1 -2; 3.375 -.75].
+    /// `R = [0 -1; 1 0]`, `H_x R = [.5 -1; 1 0]`, `H_y H_x R = [.5 -1; 1.125 -.25]`,
+    /// with `S_x` `[1 -2; 1.125 -.25]`, with `S_y` `[1 -2; 3.375 -.75]`.
     #[test]
     fn the_affine_family_composes_in_the_papers_order() {
         let m = affine().map(&[std::f32::consts::FRAC_PI_2, 0.5, 0.25, 2.0, 3.0]);

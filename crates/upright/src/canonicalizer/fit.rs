@@ -53,16 +53,12 @@ impl Config {
         gate::row(&self.gate.name)?;
         score::row(&self.score.name)?;
         let all = by_class(data, self.seed);
-        let (bank_rows, held_rows) = match held_out {
-            Some(other) => (all, {
-                let rows = by_class(other, self.seed);
-                spread(&rows, self.calibration.min(rows.len())).0
-            }),
-            None => {
-                let held = self.calibration.min(all.len() / 5);
-                let (held, rest) = spread(&all, held);
-                (rest, held)
-            }
+        let (bank_rows, held_rows) = if let Some(other) = held_out {
+            let rows = by_class(other, self.seed);
+            (all, spread(&rows, self.calibration.min(rows.len())).0)
+        } else {
+            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
+            (rest, held)
         };
         let bank_rows = match self.bank {
             Some(most) => spread(&bank_rows, most.min(bank_rows.len())).0,

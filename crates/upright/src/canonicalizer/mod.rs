@@ -280,7 +280,7 @@ impl Canonicalizer {
             if asked.is_empty() {
                 break;
             }
-            let mut seen = self.evaluate(batch, asked)?.into_iter();
+            let mut seen = self.evaluate(batch, &asked)?.into_iter();
             for (i, run) in runs.iter_mut().enumerate() {
                 if counts[i] > 0 {
                     let (told, logits): (Vec<Seen>, Vec<Vec<f32>>) =
@@ -312,7 +312,7 @@ impl Canonicalizer {
             prediction.label = best.label;
             prediction.energy_after = best.energy;
             prediction.map = self.space.map(&best.pose);
-            prediction.pose = best.pose.clone();
+            prediction.pose.clone_from(&best.pose);
             prediction.logits = logits;
         }
     }

@@ -14,7 +14,7 @@ impl Canonicalizer {
     pub(super) fn evaluate(
         &self,
         batch: &Batch,
-        asked: Vec<(usize, Ask)>,
+        asked: &[(usize, Ask)],
     ) -> Result<Vec<(Seen, Vec<f32>)>> {
         let step = self.model.micro_batch();
         let chunk = (ROOM / batch.signal().size() / step).max(1) * step;

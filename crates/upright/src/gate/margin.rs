@@ -33,7 +33,7 @@ pub(super) const MARGIN: Param = Param::real(
 #[derive(Debug)]
 pub(super) struct Margin {
     tau: f32,
-    margin: f32,
+    share: f32,
     scale: Vec<f32>,
 }
 
@@ -45,7 +45,7 @@ fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> 
 pub(super) fn load(settings: &Settings, state: &State) -> Result<Box<dyn Gate>> {
     Ok(Box::new(Margin {
         tau: read_tau(state)?,
-        margin: settings.real("margin") as f32,
+        share: settings.real("margin") as f32,
         scale: state.read_f32("scale")?,
     }))
 }
@@ -55,7 +55,7 @@ impl Margin {
     pub(super) fn new(tau: f32, settings: &Settings, calibration: &Calibration) -> Self {
         let all: Vec<f32> =
             calibration.upright.iter().chain(calibration.transformed).copied().collect();
-        Margin { tau, margin: settings.real("margin") as f32, scale: sorted(&all) }
+        Margin { tau, share: settings.real("margin") as f32, scale: sorted(&all) }
     }
 
     fn below(&self, energy: f32) -> usize {
@@ -70,7 +70,7 @@ impl Gate for Margin {
 
     fn accept(&self, raw: f32, best: f32) -> bool {
         let overtaken = self.below(raw).saturating_sub(self.below(best)) as f32;
-        best < raw && overtaken >= self.margin * self.scale.len() as f32 - 1e-3
+        best < raw && overtaken >= self.share * self.scale.len() as f32 - 1e-3
     }
 
     fn tau(&self) -> f32 {
