@@ -271,13 +271,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Pads with a number; negative amounts cut.
-    pub(super) fn padded(
-        &mut self,
-        d: &str,
-        before: &[i64],
-        after: &[i64],
-        value: f32,
-    ) -> String {
+    pub(super) fn padded(&mut self, d: &str, before: &[i64], after: &[i64], value: f32) -> String {
         let pads = self.ints(&[before, after].concat());
         let value = self.scalar(value);
         self.op("Pad", &[d, &pads, &value])

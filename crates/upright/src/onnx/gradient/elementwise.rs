@@ -45,6 +45,10 @@ pub(super) fn unary(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> 
         Slope::Factor(s) => b.mul(d, &s),
         Slope::Divisor(s) => b.div(d, &s),
         Slope::Minus => b.op("Neg", &[d]),
+        Slope::Where(condition) => {
+            let zero = b.scalar(0.0);
+            b.op("Where", &[&condition, d, &zero])
+        }
     };
     b.give(x, g);
     Ok(())
@@ -55,6 +59,8 @@ enum Slope {
     Factor(String),
     Divisor(String),
     Minus,
+    /// 1 where the condition holds, else 0.
+    Where(String),
 }
 
 /// The slope at `x`, where the operator gives `y`.
@@ -65,8 +71,14 @@ fn slope(b: &mut Builder<'_>, step: &Step<'_>, x: &str, y: &str) -> Slope {
         "Log" => return Slope::Divisor(x.into()),
         "Sqrt" => return Slope::Divisor(b.add(y, y)),
         "Exp" => y.into(),
-        "Relu" => b.op("Sign", &[y]),
-        "Abs" => b.op("Sign", &[x]),
+        "Relu" => {
+            let zero = b.scalar(0.0);
+            return Slope::Where(b.op("Greater", &[y, &zero]));
+        }
+        "Abs" => {
+            let below = b.scalar(-1.0);
+            above_zero(b, x, &below)
+        }
         "LeakyRelu" => {
             let below = b.scalar(node.real("alpha", 0.01));
             above_zero(b, x, &below)
@@ -78,15 +90,14 @@ fn slope(b: &mut Builder<'_>, step: &Step<'_>, x: &str, y: &str) -> Slope {
         }
         "Sigmoid" => falling(b, y),
         "HardSigmoid" => {
-            let inside = inside(b, y);
-            b.scaled(&inside, node.real("alpha", 0.2))
+            let alpha = b.scalar(node.real("alpha", 0.2));
+            inside(b, y, &alpha)
         }
         "HardSwish" => {
             let gate = vec![real("alpha", 1.0 / 6.0), real("beta", 0.5)];
             let gate = b.op_with("HardSigmoid", &[x], gate);
-            let inside = inside(b, &gate);
             let rise = b.scaled(x, 1.0 / 6.0);
-            let rise = b.mul(&rise, &inside);
+            let rise = inside(b, &gate, &rise);
             b.add(&gate, &rise)
         }
         "Swish" => {
@@ -153,10 +164,12 @@ fn falling(b: &mut Builder<'_>, y: &str) -> String {
     b.mul(y, &rest)
 }
 
-/// 1 where `y` lies strictly between 0 and 1, else 0.
-fn inside(b: &mut Builder<'_>, y: &str) -> String {
+/// `slope` where `y` lies strictly between 0 and 1, else 0.
+fn inside(b: &mut Builder<'_>, y: &str, slope: &str) -> String {
     let both = falling(b, y);
-    b.op("Sign", &[&both])
+    let zero = b.scalar(0.0);
+    let inside = b.op("Greater", &[&both, &zero]);
+    b.op("Where", &[&inside, slope, &zero])
 }
 
 /// `exp(factor x^2)`.

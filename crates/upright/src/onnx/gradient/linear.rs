@@ -8,11 +8,8 @@ pub(super) fn gemm(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let (ta, tw) = (node.int("transA", 0) != 0, node.int("transB", 0) != 0);
     let alpha = node.real("alpha", 1.0);
     let product = |b: &mut Builder<'_>, x: &str, tx: bool, y: &str, ty: bool| {
-        let flags = vec![
-            real("alpha", alpha),
-            int("transA", i64::from(tx)),
-            int("transB", i64::from(ty)),
-        ];
+        let flags =
+            vec![real("alpha", alpha), int("transA", i64::from(tx)), int("transB", i64::from(ty))];
         b.op_with("Gemm", &[x, y], flags)
     };
     // For y = A B: dA = d B', dB = A' d; for a transposed factor, the transposes of those.

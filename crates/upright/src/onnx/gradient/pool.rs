@@ -42,10 +42,8 @@ pub(super) fn average(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String
     let d = b.mul(step.d()?, &shares);
     let channels = shape[1];
     let size: usize = window.kernel.iter().product();
-    let ones = b.floats(&[&[channels, 1], window.kernel.as_slice()].concat(), vec![
-        1.0;
-        channels * size
-    ]);
+    let ones =
+        b.floats(&[&[channels, 1], window.kernel.as_slice()].concat(), vec![1.0; channels * size]);
     let g = spread(b, &d, &ones, channels, &window, &shape[2..], &out[2..])?;
     b.give(step.input(0)?, g);
     Ok(())

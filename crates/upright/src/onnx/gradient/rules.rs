@@ -44,7 +44,8 @@ pub(super) fn rule(node: &NodeProto) -> Option<Rule> {
     if !matches!(node.domain.as_deref(), None | Some("" | "ai.onnx")) {
         return None;
     }
-    let first = |back: Back| Some(Rule { inputs: Inputs::First, integers: &[], several: false, back });
+    let first =
+        |back: Back| Some(Rule { inputs: Inputs::First, integers: &[], several: false, back });
     let all = |back: Back| Some(Rule { inputs: Inputs::All, integers: &[], several: false, back });
     let sized = |integers: &'static [usize], back: Back| {
         Some(Rule { inputs: Inputs::First, integers, several: false, back })
@@ -64,8 +65,8 @@ pub(super) fn rule(node: &NodeProto) -> Option<Rule> {
         }
         "Clip" => all(elementwise::clip),
         op if elementwise::has(op) => first(elementwise::unary),
-        "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceSumSquare"
-        | "ReduceL2" | "ReduceLogSumExp" => sized(&[1], reduce::reduce),
+        "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceSumSquare" | "ReduceL2"
+        | "ReduceLogSumExp" => sized(&[1], reduce::reduce),
         "GlobalAveragePool" | "GlobalMaxPool" => first(reduce::global),
         "AveragePool" => first(pool::average),
         "MaxPool" => first(pool::max),
