@@ -15,8 +15,12 @@ fn model() -> Model {
 }
 
 fn fitted() -> Canonicalizer {
-    let config =
-        Config { score: Part::new("proto"), calibration: 100, budget: 4, ..Config::default() };
+    let config = Config {
+        score: Part::new("proto"),
+        calibration: 100,
+        budget: 4,
+        ..Config::default()
+    };
     config.fit(model(), &samples::digits(150, 1).unwrap(), None, &mut Silent).unwrap()
 }
 

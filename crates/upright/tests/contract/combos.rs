@@ -44,7 +44,9 @@ fn mixed(count: usize) -> (Batch, Vec<u32>) {
     let rest: Vec<usize> = (count / 2..count).collect();
     let mut batch = test.batch().select(&half);
     let other = test.batch().select(&rest);
-    batch.append(&transformed_copies(&other, &space, &config().resample, 5).unwrap()).unwrap();
+    batch
+        .append(&transformed_copies(&other, &space, &config().resample, 5).unwrap())
+        .unwrap();
     (batch, test.labels().unwrap().to_vec())
 }
 

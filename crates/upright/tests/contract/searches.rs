@@ -110,7 +110,8 @@ fn no_search_asks_without_room() {
     for row in TABLE {
         let search = search::make(&Part::new(row.name)).unwrap();
         let space = space("rotate");
-        let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
+        let raw =
+            Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
         let mut run = search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw });
         assert!(run.ask(0).is_empty(), "{}", row.name);
     }
