@@ -375,10 +375,7 @@ impl Model {
                 batch.signal().shape(),
             ));
         }
-        let mut all = Outputs::new(
-            Matrix::zeros(0, self.classes),
-            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
-        )?;
+        let mut all = self.no_outputs()?;
         for from in (0..batch.len()).step_by(self.micro_batch) {
             let count = self.micro_batch.min(batch.len() - from);
             let items: Vec<usize> =
@@ -387,6 +384,13 @@ impl Model {
             all.append(&self.read(&values, self.micro_batch, count)?)?;
         }
         Ok(all)
+    }
+
+    fn no_outputs(&self) -> Result<Outputs> {
+        Outputs::new(
+            Matrix::zeros(0, self.classes),
+            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
+        )
     }
 
     /// One micro-batch through the engine: logits, then the tapped tensors.

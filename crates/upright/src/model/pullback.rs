@@ -1,6 +1,8 @@
 //! Derivatives of a scalar with respect to outputs, as derivatives with respect
 //! to raw items.
 
+use std::ops::Range;
+
 use crate::engine::{self, Engine, Input};
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -8,10 +10,14 @@ use crate::onnx::gradient;
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
 
-/// The gradient graph, ready to run.
+/// Both ways through the graph, ready to run.
 #[derive(Debug)]
 pub(super) struct Backward {
-    engine: Box<dyn Engine>,
+    /// Computes logits, tapped tensors and what the way back reads.
+    there: Box<dyn Engine>,
+    back: Box<dyn Engine>,
+    /// What the way back reads, and where the way there gives it.
+    kept: Vec<(String, usize)>,
     seeds: Vec<String>,
     shapes: Vec<Vec<usize>>,
 }
@@ -24,9 +30,30 @@ impl Model {
     }
 
     /// The derivative of a scalar with respect to raw items, given its derivatives with
-    /// respect to their [`Outputs`]. A row does not depend on the others. Costs about as
-    /// much as two to three forward passes.
+    /// respect to their [`Outputs`]. A row does not depend on the others.
     pub fn pullback(&self, batch: &Batch, d: &Cotangents) -> Result<Batch> {
+        let rows = |m: &Matrix, items: &Range<usize>| -> Result<Matrix> {
+            if m.rows() != batch.len() {
+                return Err(Error::shape("derivatives", batch.len(), m.rows()));
+            }
+            Ok(m.select(&items.clone().collect::<Vec<_>>()))
+        };
+        let part = |items: Range<usize>, _: &Outputs| {
+            let of = |m: &Option<Matrix>| m.as_ref().map(|m| rows(m, &items)).transpose();
+            let features = d.features.iter().map(of).collect::<Result<_>>()?;
+            Ok(Cotangents { logits: of(&d.logits)?, features })
+        };
+        Ok(self.run_with_pullback(batch, part)?.1)
+    }
+
+    /// Runs raw items and pulls the derivatives of a scalar back to them. `d` is asked for
+    /// these derivatives once a micro-batch, with the positions of its items and what they
+    /// gave. The outputs are those of [`Model::run`] up to rounding.
+    pub fn run_with_pullback(
+        &self,
+        batch: &Batch,
+        mut d: impl FnMut(Range<usize>, &Outputs) -> Result<Cotangents>,
+    ) -> Result<(Outputs, Batch)> {
         if batch.signal() != self.signal {
             return Err(Error::shape(
                 format!("input `{}`", self.input),
@@ -34,56 +61,50 @@ impl Model {
                 batch.signal().shape(),
             ));
         }
-        let backward = self.backward()?;
-        let seeds = self.seeds(batch.len(), d)?;
+        let ways = self.backward()?;
+        let mut outputs = self.no_outputs()?;
         let mut shape = vec![self.micro_batch];
         shape.extend(self.signal.shape());
         let size: usize = self.signal.shape().iter().product();
+        let last = ways.kept.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
+        let wanted: Vec<usize> = (0..self.tensors().len().max(last)).collect();
         let mut all = Vec::with_capacity(batch.len() * size);
         for from in (0..batch.len()).step_by(self.micro_batch) {
             let count = self.micro_batch.min(batch.len() - from);
             let items: Vec<usize> =
                 (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
             let data = self.preprocess.normalise(&batch.select(&items));
-            let rows: Vec<Vec<f32>> = backward
-                .shapes
-                .iter()
-                .zip(&seeds)
-                .map(|(shape, seed)| {
-                    let mut rows = vec![0.0; shape.iter().product()];
-                    if let Some(seed) = seed {
-                        let given = &seed.data()[from * seed.cols()..(from + count) * seed.cols()];
-                        let to = rows.get_mut(..given.len());
-                        to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?
-                            .copy_from_slice(given);
-                    }
-                    Ok(rows)
-                })
-                .collect::<Result<_>>()?;
-            let mut inputs = vec![Input { name: &self.input, shape: &shape, data: &data }];
-            for ((name, shape), data) in backward.seeds.iter().zip(&backward.shapes).zip(&rows) {
+            let input = Input { name: &self.input, shape: &shape, data: &data };
+            let values = ways.there.run(&[input], &wanted)?;
+            let seen = self.read(&values, self.micro_batch, count)?;
+            let seeds = self.seeds(count, &d(from..from + count, &seen)?)?;
+            outputs.append(&seen)?;
+            let mut filled = Vec::with_capacity(seeds.len());
+            for (shape, seed) in ways.shapes.iter().zip(&seeds) {
+                let mut rows = vec![0.0; shape.iter().product()];
+                if let Some(seed) = seed {
+                    let to = rows.get_mut(..seed.data().len());
+                    to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?
+                        .copy_from_slice(seed.data());
+                }
+                filled.push(rows);
+            }
+            let mut inputs = Vec::with_capacity(ways.kept.len() + filled.len());
+            for (name, at) in &ways.kept {
+                let v = &values[*at];
+                inputs.push(Input { name, shape: &v.shape, data: &v.data });
+            }
+            for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
                 inputs.push(Input { name, shape, data });
             }
-            let values = backward.engine.run(&inputs, &[0])?;
+            let values = ways.back.run(&inputs, &[0])?;
             let Some(value) = values.first().filter(|v| v.data.len() == data.len()) else {
                 return Err(Error::shape("gradient", data.len(), values.len()));
             };
             all.extend_from_slice(&value.data[..count * size]);
         }
-        Batch::new(self.signal, self.preprocess.pullback(self.signal, &all))
-    }
-
-    /// Runs raw items, asks for the derivatives of a scalar with respect to what came out,
-    /// and pulls those back to the items.
-    pub fn run_with_pullback(
-        &self,
-        batch: &Batch,
-        d: impl FnOnce(&Outputs) -> Result<Cotangents>,
-    ) -> Result<(Outputs, Batch)> {
-        let outputs = self.run(batch)?;
-        let d = d(&outputs)?;
-        let gradient = self.pullback(batch, &d)?;
-        Ok((outputs, gradient))
+        let gradient = self.preprocess.pullback(self.signal, &all);
+        Ok((outputs, Batch::new(self.signal, gradient)?))
     }
 
     fn backward(&self) -> Result<&Backward> {
@@ -102,10 +123,24 @@ impl Model {
             let values = load(graph, names)?.run(&[input], &all)?;
             Ok(values.into_iter().map(|v| v.data).collect())
         };
-        let seeds = self.tensors();
-        let built = gradient::build(&self.graph, &self.input, &shape, &seeds, &[], &run)?;
-        let engine = load(&built.graph, &[built.output])?;
-        let ready = Backward { engine, seeds: built.seeds, shapes: built.shapes };
+        let mut tensors = self.tensors();
+        let built = gradient::build(&self.graph, &self.input, &shape, &tensors, &run)?;
+        let (graph, kept) = built.backward()?;
+        let kept = kept.into_iter().map(|name| {
+            let at = tensors.iter().position(|t| *t == name).unwrap_or_else(|| {
+                tensors.push(name.clone());
+                tensors.len() - 1
+            });
+            (name, at)
+        });
+        let kept = kept.collect();
+        let ready = Backward {
+            there: load(&self.graph, &tensors)?,
+            back: load(&graph, &[built.output])?,
+            kept,
+            seeds: built.seeds,
+            shapes: built.shapes,
+        };
         Ok(self.backward.get_or_init(|| ready))
     }
 

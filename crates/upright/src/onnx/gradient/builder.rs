@@ -74,9 +74,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The nodes in order, and their constants.
-    pub(super) fn finish(self) -> (Vec<NodeProto>, Vec<TensorProto>) {
-        (self.nodes, self.weights)
+    /// The nodes in order, their constants, and the tensors that derivatives were for.
+    pub(super) fn finish(self) -> (Vec<NodeProto>, Vec<TensorProto>, HashSet<String>) {
+        (self.nodes, self.weights, self.active)
     }
 
     /// Version of the standard operator set.
@@ -177,11 +177,11 @@ impl<'a> Builder<'a> {
 
     /// One number.
     pub(super) fn scalar(&mut self, v: f32) -> String {
-        self.floats(&[], vec![v])
+        self.floats(&[], &[v])
     }
 
     /// Constants, each stored once.
-    pub(super) fn floats(&mut self, shape: &[usize], data: Vec<f32>) -> String {
+    pub(super) fn floats(&mut self, shape: &[usize], data: &[f32]) -> String {
         let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.stored(data_type::FLOAT, shape, bytes)
     }
@@ -301,7 +301,7 @@ impl<'a> Builder<'a> {
         for (i, &to) in at.iter().enumerate() {
             choice[i * size + to] = 1.0;
         }
-        let choice = self.floats(&[at.len(), size], choice);
+        let choice = self.floats(&[at.len(), size], &choice);
         if axis + 1 == rank {
             return self.op("MatMul", &[d, &choice]);
         }

@@ -1,12 +1,17 @@
 //! Conv and `ConvTranspose`.
 //!
 //! With stride 1 the gradient of a convolution is a convolution with the kernel
-//! flipped and its channels exchanged. With a larger stride it is a
-//! `ConvTranspose` with the very same weights.
+//! flipped and its channels exchanged. With a larger stride each remainder of
+//! positions by the stride sees a part of the kernel of its own, again a
+//! convolution; these are interleaved. What does not fit either is a
+//! `ConvTranspose` with the very same weights, which engines run more slowly.
 
 use super::builder::{Builder, Step, int, ints};
 use crate::onnx::Constant;
 use crate::onnx::proto::NodeProto;
+
+/// Most convolutions that one strided convolution is taken apart into.
+const PHASES: usize = 9;
 
 /// A sliding window along each spatial dimension.
 #[derive(Debug, Clone)]
@@ -86,11 +91,17 @@ pub(super) fn conv(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
         let reach = window.reach(i);
         window.strides[i] == 1 && window.before[i] <= reach && window.after[i] <= reach
     });
-    let weight = b.constant(w).filter(|_| dense);
-    let g = match weight.and_then(|w| flipped(&w, groups)) {
+    let weight = b.constant(w);
+    if let Some(weight) = weight.as_ref().filter(|_| !dense)
+        && let Some(g) = phased(b, d, weight, groups, &window, &xs, &ys)
+    {
+        b.give(x, g);
+        return Ok(());
+    }
+    let g = match weight.filter(|_| dense).and_then(|w| flipped(&w, groups)) {
         Some(w) => {
             let rank = window.kernel.len();
-            let w = b.floats(&w.shape, w.data);
+            let w = b.floats(&w.shape, &w.data);
             let before = (0..rank).map(|i| window.reach(i) - window.before[i]);
             let after = (0..rank).map(|i| window.reach(i) - window.after[i]);
             let pads: Vec<usize> = before.chain(after).collect();
@@ -128,6 +139,92 @@ fn flipped(w: &Constant, groups: usize) -> Option<Constant> {
     }
     let shape = [&[groups * inner, each], kernel].concat();
     Some(Constant { shape, data })
+}
+
+/// The taps `phase + j * stride` of a kernel; `None` if there are none.
+fn part(w: &Constant, phase: &[usize], strides: &[usize]) -> Option<Constant> {
+    let (&[outer, inner], kernel) = w.shape.split_first_chunk::<2>()?;
+    let along = |i: usize| (phase[i]..kernel[i]).step_by(strides[i]);
+    let counts: Vec<usize> = (0..kernel.len()).map(|i| along(i).count()).collect();
+    if counts.contains(&0) {
+        return None;
+    }
+    let mut taps = vec![0];
+    for i in 0..kernel.len() {
+        taps = taps.iter().flat_map(|t| along(i).map(move |k| t * kernel[i] + k)).collect();
+    }
+    let size: usize = kernel.iter().product();
+    let data = w.data.chunks(size).flat_map(|k| taps.iter().map(|t| k[*t])).collect();
+    Some(Constant { shape: [&[outer, inner], counts.as_slice()].concat(), data })
+}
+
+/// The gradient for strides above 1: position `stride q + phase - pad` of the input collects
+/// `sum over j of d[q - j] w[stride j + phase]`. `None` if another way is better.
+fn phased(
+    b: &mut Builder<'_>,
+    d: &str,
+    w: &Constant,
+    groups: usize,
+    window: &Window,
+    xs: &[usize],
+    ys: &[usize],
+) -> Option<String> {
+    let rank = window.kernel.len();
+    let strides = &window.strides;
+    let count: usize = strides.iter().product();
+    if count > PHASES || window.dilations.iter().any(|d| *d != 1) {
+        return None;
+    }
+    let lengths: Vec<usize> =
+        (0..rank).map(|i| (xs[2 + i] + window.before[i]).div_ceil(strides[i])).collect();
+    if (0..rank).any(|i| lengths[i] < ys[2 + i]) {
+        return None;
+    }
+    let (n, channels) = (xs[0], xs[1]);
+    let mut phases = Vec::with_capacity(count);
+    for at in 0..count {
+        let mut phase = vec![0; rank];
+        let mut rest = at;
+        for i in (0..rank).rev() {
+            phase[i] = rest % strides[i];
+            rest /= strides[i];
+        }
+        phases.push(match part(w, &phase, strides) {
+            Some(kernel) => {
+                let kernel = flipped(&kernel, groups)?;
+                let size = kernel.shape[2..].to_vec();
+                let before = size.iter().map(|k| k - 1);
+                let after = (0..rank).map(|i| lengths[i] - ys[2 + i]);
+                let pads: Vec<usize> = before.chain(after).collect();
+                let kernel = b.floats(&kernel.shape, &kernel.data);
+                let attributes = vec![
+                    int("group", groups as i64),
+                    list("kernel_shape", &size),
+                    list("strides", &vec![1; rank]),
+                    list("pads", &pads),
+                ];
+                b.op_with("Conv", &[d, &kernel], attributes)
+            }
+            None => b.zeros(&[&[n, channels], lengths.as_slice()].concat()),
+        });
+    }
+    let phases: Vec<&str> = phases.iter().map(String::as_str).collect();
+    let all = b.op_with("Concat", &phases, vec![int("axis", 1)]);
+    // [N, phases.., C, lengths..] to [N, C, length, phase, length, phase, ..].
+    let apart = [&[n], strides.as_slice(), &[channels], lengths.as_slice()].concat();
+    let all = b.reshape(&all, &apart);
+    let mut perm = vec![0, 1 + rank];
+    perm.extend((0..rank).flat_map(|i| [2 + rank + i, 1 + i]));
+    let mut g = b.transpose(&all, &perm);
+    let full: Vec<usize> = (0..rank).map(|i| lengths[i] * strides[i]).collect();
+    g = b.reshape(&g, &[&[n, channels], full.as_slice()].concat());
+    for i in 0..rank {
+        let (from, to) = (window.before[i], window.before[i] + xs[2 + i]);
+        if from > 0 || to < full[i] {
+            g = b.cut(&g, 2 + i, from as i64, to as i64, 1);
+        }
+    }
+    Some(g)
 }
 
 /// Adds every number of `d`, whose spatial sizes are `from`, times the kernel, to the places

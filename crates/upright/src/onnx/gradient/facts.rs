@@ -65,7 +65,7 @@ impl Facts {
         }
         let wanted: Vec<String> = names.iter().map(|(_, _, fact)| fact.clone()).collect();
         g.input.retain(|v| v.name.as_deref() != Some(input));
-        g.input.insert(0, port(input, shape));
+        g.input.insert(0, port(input, Some(shape)));
         let bare = |n: &String| ValueInfoProto { name: Some(n.clone()), ..Default::default() };
         g.output = wanted.iter().map(bare).collect();
         g.value_info.clear();

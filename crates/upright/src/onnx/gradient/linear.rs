@@ -82,7 +82,7 @@ fn turned(b: &mut Builder<'_>, tensor: &str, stored: &[usize], shape: &[usize]) 
     if stored == shape
         && let Some(weight) = b.constant(tensor).and_then(|w| w.transposed(&perm))
     {
-        return b.floats(&weight.shape, weight.data);
+        return b.floats(&weight.shape, &weight.data);
     }
     let seen = if stored == shape { tensor.to_string() } else { b.reshape(tensor, shape) };
     b.transpose(&seen, &perm)

@@ -14,8 +14,8 @@ use prost::Message;
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
 use crate::onnx::proto::{
-    DimensionProto, DimensionValue, GraphProto, NodeProto, TensorShapeProto, TensorTypeProto,
-    TypeProto, TypeValue, ValueInfoProto, data_type,
+    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto,
+    TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto, data_type,
 };
 
 mod builder;
@@ -35,19 +35,22 @@ use builder::{Builder, Step};
 use facts::Facts;
 use rules::{rule, stops};
 
-/// A graph that computes the gradient of `sum over seeds <seed tensor, derivative>` with
-/// respect to its input.
-#[derive(Debug, Clone)]
-pub struct Gradient {
-    /// The graph. Its inputs are the model's input and one derivative for each seed; its
-    /// outputs are the tensors asked for and the gradient.
-    pub graph: Graph,
+/// The gradient of `sum over seeds <seed tensor, derivative>` with respect to a graph's
+/// input, for inputs of one shape.
+#[derive(Debug)]
+pub struct Gradient<'a> {
     /// For each seed, the input that takes the derivative with respect to it.
     pub seeds: Vec<String>,
     /// For each seed, its shape.
     pub shapes: Vec<Vec<usize>>,
-    /// The output that holds the gradient.
+    /// The tensor that holds the gradient.
     pub output: String,
+    graph: &'a Graph,
+    input: String,
+    facts: Facts,
+    active: HashSet<String>,
+    nodes: Vec<NodeProto>,
+    weights: Vec<TensorProto>,
 }
 
 /// Runs a graph on some input of the agreed shape and hands back the named tensors, which
@@ -55,17 +58,15 @@ pub struct Gradient {
 pub type Run<'a> = &'a dyn Fn(&Graph, &[String]) -> Result<Vec<Vec<f32>>>;
 
 /// Differentiates a graph with respect to `input`, of the given shape, seeded by the
-/// derivatives of some scalar with respect to the tensors `seeds`. The result also computes
-/// the tensors `wanted`. `run` is called once, to learn sizes. Operators that cannot be
-/// differentiated are an error that lists all of them.
-pub fn build(
-    graph: &Graph,
+/// derivatives of some scalar with respect to the tensors `seeds`. `run` is called once, to
+/// learn sizes. Operators that cannot be differentiated are an error that lists all of them.
+pub fn build<'a>(
+    graph: &'a Graph,
     input: &str,
     shape: &[usize],
     seeds: &[String],
-    wanted: &[String],
     run: Run<'_>,
-) -> Result<Gradient> {
+) -> Result<Gradient<'a>> {
     let refused = |all: BTreeSet<String>| Error::Gradient {
         path: graph.name().into(),
         all: all.into_iter().collect::<Vec<_>>().join(", "),
@@ -108,22 +109,87 @@ pub fn build(
         Some(d) => builder.op("Identity", &[&d]),
         None => builder.zeros(shape),
     };
-    let mut proto = graph.model().clone();
-    let ports = seed_names.iter().zip(&seed_shapes).map(|(n, s)| port(n, s));
-    let (new_nodes, weights) = builder.finish();
-    if let Some(g) = proto.graph.as_mut() {
-        g.node.extend(new_nodes);
-        g.initializer.extend(weights);
-        g.input.retain(|v| v.name.as_deref() != Some(input));
-        g.input.insert(0, port(input, shape));
-        g.input.extend(ports);
-        g.value_info.clear();
-        g.output = wanted.iter().filter_map(|w| Some(port(w, facts.shape(w)?))).collect();
-        g.output.push(port(&gradient, shape));
-        prune(g);
+    let (nodes, weights, active) = builder.finish();
+    Ok(Gradient {
+        seeds: seed_names,
+        shapes: seed_shapes,
+        output: gradient,
+        graph,
+        input: input.into(),
+        facts,
+        active,
+        nodes,
+        weights,
+    })
+}
+
+impl Gradient<'_> {
+    /// One graph for both ways: it takes the model's input and the derivatives, and gives
+    /// the tensors `wanted` and the gradient.
+    pub fn joined(&self, wanted: &[String]) -> Result<Graph> {
+        let mut nodes = self.graph.graph().node.clone();
+        nodes.extend(self.nodes.iter().cloned());
+        self.assemble(nodes, std::slice::from_ref(&self.input), wanted)
     }
-    let graph = Graph::from_bytes(graph.name(), &proto.encode_to_vec())?;
-    Ok(Gradient { graph, seeds: seed_names, shapes: seed_shapes, output: gradient })
+
+    /// The way back alone, with the tensors of the model that it reads besides the
+    /// derivatives and that must therefore be kept from the way there.
+    pub fn backward(&self) -> Result<(Graph, Vec<String>)> {
+        let mut open: Vec<&str> = self.nodes.iter().flat_map(reads).collect();
+        let mut kept: BTreeSet<&str> = BTreeSet::new();
+        let mut again: BTreeSet<usize> = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            if self.active.contains(name) {
+                kept.insert(name);
+            } else if let Some(at) = self.graph.position(name)
+                && again.insert(at)
+            {
+                open.extend(reads(&self.graph.graph().node[at]));
+            }
+        }
+        let all = &self.graph.graph().node;
+        let mut nodes: Vec<NodeProto> = again.iter().map(|&i| all[i].clone()).collect();
+        nodes.extend(self.nodes.iter().cloned());
+        let kept: Vec<String> = kept.into_iter().map(String::from).collect();
+        Ok((self.assemble(nodes, &kept, &[])?, kept))
+    }
+
+    fn assemble(&self, node: Vec<NodeProto>, from: &[String], to: &[String]) -> Result<Graph> {
+        let port = |name: &String| port(name, self.facts.shape(name));
+        let seeds = self.seeds.iter().zip(&self.shapes).map(|(n, s)| self::port(n, Some(s)));
+        let shape = self.facts.shape(&self.input);
+        let old = self.graph.graph();
+        let mut graph = GraphProto {
+            name: old.name.clone(),
+            node,
+            input: from.iter().map(port).chain(seeds).collect(),
+            output: to.iter().map(port).chain([self::port(&self.output, shape)]).collect(),
+            sparse_initializer: old.sparse_initializer.clone(),
+            ..Default::default()
+        };
+        let needed = prune(&mut graph);
+        let used = |t: &&TensorProto| t.name.as_ref().is_some_and(|n| needed.contains(n));
+        graph.initializer =
+            old.initializer.iter().chain(&self.weights).filter(used).cloned().collect();
+        let model = self.graph.model();
+        let proto = ModelProto {
+            ir_version: model.ir_version,
+            opset_import: model.opset_import.clone(),
+            functions: model.functions.clone(),
+            graph: Some(graph),
+            ..Default::default()
+        };
+        Graph::from_bytes(self.graph.name(), &proto.encode_to_vec())
+    }
+}
+
+/// Every tensor that a node reads, nested graphs included.
+fn reads(node: &NodeProto) -> Vec<&str> {
+    let mut all: Vec<&str> = node.input.iter().map(String::as_str).collect();
+    for a in &node.attribute {
+        a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut all));
+    }
+    all
 }
 
 /// The operator, with its domain if that is not the standard one.
@@ -173,12 +239,7 @@ fn between<'a>(graph: &'a Graph, active: &HashSet<String>, seeds: &[String]) -> 
     for node in graph.graph().node.iter().rev() {
         let used = |o: &String| needed.contains(o.as_str()) && active.contains(o);
         if node.output.iter().any(used) {
-            let mut reads = Vec::new();
-            for a in &node.attribute {
-                a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut reads));
-            }
-            needed.extend(reads);
-            needed.extend(node.input.iter().map(String::as_str));
+            needed.extend(reads(node));
             nodes.push(node);
         }
     }
@@ -186,37 +247,29 @@ fn between<'a>(graph: &'a Graph, active: &HashSet<String>, seeds: &[String]) -> 
     nodes
 }
 
-/// Drops nodes and weights that no output needs.
-fn prune(graph: &mut GraphProto) {
+/// Drops nodes that no output needs, and returns the tensors that are needed.
+fn prune(graph: &mut GraphProto) -> HashSet<String> {
     let mut needed: HashSet<String> = graph.output.iter().filter_map(|v| v.name.clone()).collect();
     let mut kept = Vec::with_capacity(graph.node.len());
     for node in std::mem::take(&mut graph.node).into_iter().rev() {
         if node.output.iter().any(|o| needed.contains(o)) {
-            let mut reads: Vec<&str> = node.input.iter().map(String::as_str).collect();
-            for a in &node.attribute {
-                a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut reads));
-            }
-            needed.extend(reads.into_iter().map(String::from));
+            needed.extend(reads(&node).into_iter().map(String::from));
             kept.push(node);
         }
     }
     kept.reverse();
     graph.node = kept;
-    let used = |name: &Option<String>| name.as_ref().is_some_and(|n| needed.contains(n));
-    graph.initializer.retain(|t| used(&t.name));
-    let weights: HashSet<&String> =
-        graph.initializer.iter().filter_map(|t| t.name.as_ref()).collect();
-    graph.input.retain(|v| !v.name.as_ref().is_some_and(|n| weights.contains(n)));
+    needed
 }
 
-/// A tensor of real numbers with fixed dimensions.
-fn port(name: &str, shape: &[usize]) -> ValueInfoProto {
+/// A tensor of real numbers, with fixed dimensions where they are known.
+fn port(name: &str, shape: Option<&[usize]>) -> ValueInfoProto {
     let dim = |d: &usize| DimensionProto {
         value: Some(DimensionValue::Fixed(*d as i64)),
         denotation: None,
     };
-    let shape = TensorShapeProto { dim: shape.iter().map(dim).collect() };
-    let tensor = TensorTypeProto { elem_type: Some(data_type::FLOAT), shape: Some(shape) };
+    let shape = shape.map(|s| TensorShapeProto { dim: s.iter().map(dim).collect() });
+    let tensor = TensorTypeProto { elem_type: Some(data_type::FLOAT), shape };
     ValueInfoProto {
         name: Some(name.into()),
         r#type: Some(TypeProto { value: Some(TypeValue::Tensor(tensor)), denotation: None }),

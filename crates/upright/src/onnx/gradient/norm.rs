@@ -20,7 +20,7 @@ pub(super) fn batch(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> 
     if let Some(c) = shape.get_mut(1) {
         *c = gains.len();
     }
-    let gains = b.floats(&shape, gains);
+    let gains = b.floats(&shape, &gains);
     let g = b.mul(step.d()?, &gains);
     b.give(x, g);
     Ok(())

@@ -38,12 +38,12 @@ pub(super) fn average(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String
         counts = counts.iter().flat_map(|c| along.iter().map(move |a| c * a)).collect();
     }
     let shares: Vec<f32> = counts.iter().map(|c| 1.0 / c).collect();
-    let shares = b.floats(&[&[1, 1], &out[2..]].concat(), shares);
+    let shares = b.floats(&[&[1, 1], &out[2..]].concat(), &shares);
     let d = b.mul(step.d()?, &shares);
     let channels = shape[1];
     let size: usize = window.kernel.iter().product();
     let ones =
-        b.floats(&[&[channels, 1], window.kernel.as_slice()].concat(), vec![1.0; channels * size]);
+        b.floats(&[&[channels, 1], window.kernel.as_slice()].concat(), &vec![1.0; channels * size]);
     let g = spread(b, &d, &ones, channels, &window, &shape[2..], &out[2..])?;
     b.give(step.input(0)?, g);
     Ok(())
@@ -81,7 +81,8 @@ pub(super) fn max(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let views = b.op_with("Concat", &views, vec![int("axis", 2)]);
     let chosen = b.op_with("ArgMax", &[&views], vec![int("axis", 2), int("keepdims", 1)]);
     let chosen = b.op_with("Cast", &[&chosen], vec![int("to", 1)]);
-    let taps = b.floats(&[1, 1, size, 1], (0..size).map(|t| t as f32).collect());
+    let taps: Vec<f32> = (0..size).map(|t| t as f32).collect();
+    let taps = b.floats(&[1, 1, size, 1], &taps);
     let hit = b.op("Equal", &[&taps, &chosen]);
     let d = b.reshape(step.d()?, &[n, channels, 1, places]);
     let zero = b.scalar(0.0);
@@ -93,7 +94,7 @@ pub(super) fn max(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
             single[(c * size + tap) * size + tap] = 1.0;
         }
     }
-    let single = b.floats(&[&[channels * size, 1], window.kernel.as_slice()].concat(), single);
+    let single = b.floats(&[&[channels * size, 1], window.kernel.as_slice()].concat(), &single);
     let g = spread(b, &each, &single, channels, &window, &shape[2..], &out[2..])?;
     b.give(x, g);
     Ok(())

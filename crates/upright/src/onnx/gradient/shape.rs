@@ -76,12 +76,11 @@ pub(super) fn split(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> 
     let at = axis(step.node.int("axis", 0), b.shape(x)?.len())?;
     let mut parts = Vec::new();
     for (name, d) in step.node.output.iter().zip(step.outputs()) {
-        parts.push(match d {
-            Some(d) => d.clone(),
-            None => {
-                let shape = b.shape(name)?;
-                b.zeros(&shape)
-            }
+        parts.push(if let Some(d) = d {
+            d.clone()
+        } else {
+            let shape = b.shape(name)?;
+            b.zeros(&shape)
         });
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

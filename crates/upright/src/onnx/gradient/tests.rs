@@ -72,20 +72,31 @@ pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
     let learn = |g: &Graph, names: &[String]| {
         Ok(run(g, names, &[fed(shape, x)])?.into_iter().map(|v| v.data).collect())
     };
-    let built = build(&graph, "x", shape, &y, &y, &learn).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let built = build(&graph, "x", shape, &y, &learn).unwrap_or_else(|e| panic!("{what}: {e}"));
     let forward = engine::load("rten", &graph, &y, Some(1)).unwrap();
     let value = |x: &[f32]| forward.run(&[fed(shape, x)], &[0]).unwrap().remove(0);
     let out = value(x);
     let c = numbers(out.data.len(), 5);
     let seed = Input { name: &built.seeds[0], shape: &out.shape, data: &c };
     let names = ["y".to_string(), built.output.clone()];
+    let joined = built.joined(&y).unwrap();
     let got =
-        run(&built.graph, &names, &[fed(shape, x), seed]).unwrap_or_else(|e| panic!("{what}: {e}"));
+        run(&joined, &names, &[fed(shape, x), seed]).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(got[0].shape, out.shape, "{what}");
     for (a, b) in got[0].data.iter().zip(&out.data) {
         assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{what}: {a} is not {b}");
     }
     assert_eq!(got[1].shape, shape, "{what}");
+    let (back, kept) = built.backward().unwrap();
+    let values = run(&graph, &kept, &[fed(shape, x)]).unwrap();
+    let mut inputs = vec![seed];
+    for (name, v) in kept.iter().zip(&values) {
+        inputs.push(Input { name, shape: &v.shape, data: &v.data });
+    }
+    let alone = run(&back, &names[1..], &inputs).unwrap_or_else(|e| panic!("{what}: {e}"));
+    for (a, b) in alone[0].data.iter().zip(&got[1].data) {
+        assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{what}: {a} is not {b}");
+    }
     let scalar = |x: &[f32]| -> f64 {
         value(x).data.iter().zip(&c).map(|(y, c)| f64::from(*y) * f64::from(*c)).sum()
     };
@@ -102,7 +113,7 @@ pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
     }
     if let Some(dir) = std::env::var_os("UPRIGHT_GRADIENTS") {
         let file = format!("{}.onnx", what.replace([' ', '/'], "_"));
-        std::fs::write(std::path::Path::new(&dir).join(file), built.graph.model().encode_to_vec())
+        std::fs::write(std::path::Path::new(&dir).join(file), joined.model().encode_to_vec())
             .unwrap();
     }
 }
@@ -118,7 +129,7 @@ pub(super) fn check(what: &str, shape: &[usize], nodes: Vec<NodeProto>, weights:
 fn refusal(nodes: Vec<NodeProto>, weights: Vec<TensorProto>) -> String {
     let graph = Graph::from_bytes("test.onnx", &net(&[2, 3], nodes, weights, 17).encode_to_vec());
     let none = |_: &Graph, names: &[String]| Ok(vec![vec![2.0, 3.0]; names.len()]);
-    build(&graph.unwrap(), "x", &[2, 3], &["y".into()], &[], &none).unwrap_err().to_string()
+    build(&graph.unwrap(), "x", &[2, 3], &["y".into()], &none).unwrap_err().to_string()
 }
 
 #[test]
@@ -160,9 +171,9 @@ fn seeds_inside_the_graph_add_up() {
     let learn = |g: &Graph, names: &[String]| {
         Ok(run(g, names, &[x])?.into_iter().map(|v| v.data).collect())
     };
-    let built = build(&graph, "x", &[1, 2], &["y".into(), "s".into()], &[], &learn).unwrap();
+    let built = build(&graph, "x", &[1, 2], &["y".into(), "s".into()], &learn).unwrap();
     let ones = Input { name: &built.seeds[0], shape: &[1, 2], data: &[1.0, 1.0] };
     let tens = Input { name: &built.seeds[1], shape: &[1, 2], data: &[10.0, 10.0] };
-    let got = run(&built.graph, &[built.output.clone()], &[x, ones, tens]).unwrap();
+    let got = run(&built.joined(&[]).unwrap(), &[built.output.clone()], &[x, ones, tens]).unwrap();
     assert_eq!(got[0].data, [26.0, -52.0]);
 }
