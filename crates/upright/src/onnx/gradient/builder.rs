@@ -330,6 +330,16 @@ pub(super) fn real(name: &str, f: f32) -> AttributeProto {
     AttributeProto { name: Some(name.into()), r#type: Some(1), f: Some(f), ..Default::default() }
 }
 
+/// A text attribute.
+pub(super) fn text(name: &str, text: &str) -> AttributeProto {
+    AttributeProto {
+        name: Some(name.into()),
+        r#type: Some(3),
+        s: Some(text.into()),
+        ..Default::default()
+    }
+}
+
 /// An attribute of several whole numbers.
 pub(super) fn ints(name: &str, ints: impl IntoIterator<Item = i64>) -> AttributeProto {
     AttributeProto {

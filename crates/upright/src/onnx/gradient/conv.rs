@@ -150,8 +150,8 @@ fn part(w: &Constant, phase: &[usize], strides: &[usize]) -> Option<Constant> {
         return None;
     }
     let mut taps = vec![0];
-    for i in 0..kernel.len() {
-        taps = taps.iter().flat_map(|t| along(i).map(move |k| t * kernel[i] + k)).collect();
+    for (i, size) in kernel.iter().enumerate() {
+        taps = taps.iter().flat_map(|t| along(i).map(move |k| t * size + k)).collect();
     }
     let size: usize = kernel.iter().product();
     let data = w.data.chunks(size).flat_map(|k| taps.iter().map(|t| k[*t])).collect();

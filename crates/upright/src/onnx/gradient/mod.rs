@@ -147,6 +147,7 @@ impl Gradient<'_> {
                 open.extend(reads(&self.graph.graph().node[at]));
             }
         }
+        kept.retain(|name| self.graph.position(name).is_none_or(|at| !again.contains(&at)));
         let all = &self.graph.graph().node;
         let mut nodes: Vec<NodeProto> = again.iter().map(|&i| all[i].clone()).collect();
         nodes.extend(self.nodes.iter().cloned());
@@ -215,7 +216,8 @@ fn active(graph: &Graph, input: &str) -> HashSet<String> {
             a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut reads));
         }
         if reads.iter().any(|r| active.contains(*r)) {
-            active.extend(node.output.iter().filter(|o| !o.is_empty()).cloned());
+            let smooth = if node.op() == "TopK" { 1 } else { node.output.len() };
+            active.extend(node.output.iter().take(smooth).filter(|o| !o.is_empty()).cloned());
         }
     }
     active

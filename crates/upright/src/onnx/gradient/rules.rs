@@ -83,6 +83,8 @@ pub(super) fn rule(node: &NodeProto) -> Option<Rule> {
         }
         "Slice" => sized(&[1, 2, 3, 4], shape::slice),
         "Gather" => sized(&[1], shape::gather),
+        "GatherElements" => first(shape::gather_elements),
+        "TopK" => first(shape::top_k),
         "Pad" => sized(&[1, 3], shape::pad),
         "Where" => Some(Rule {
             inputs: Inputs::Choices,

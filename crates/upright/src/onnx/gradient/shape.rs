@@ -1,6 +1,6 @@
 //! Operators that move numbers without changing them.
 
-use super::builder::{Builder, Step, axis};
+use super::builder::{Builder, Step, axis, int, text};
 
 pub(super) fn reshape(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let (x, d) = (step.input(0)?, step.d()?);
@@ -84,7 +84,7 @@ pub(super) fn split(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> 
         });
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let g = b.op_with("Concat", &parts, vec![super::builder::int("axis", at as i64)]);
+    let g = b.op_with("Concat", &parts, vec![int("axis", at as i64)]);
     b.give(x, g);
     Ok(())
 }
@@ -139,6 +139,32 @@ pub(super) fn gather(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String>
     let d = step.d()?;
     let d = if out == flat { d.to_string() } else { b.reshape(d, &flat) };
     let g = b.place(&d, &flat, at, &places, shape[at]);
+    b.give(x, g);
+    Ok(())
+}
+
+pub(super) fn gather_elements(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    scatter(b, step, step.input(1)?, step.node.int("axis", 0))
+}
+
+pub(super) fn top_k(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    match step.node.output.get(1).filter(|o| !o.is_empty()) {
+        Some(indices) => scatter(b, step, indices, step.node.int("axis", -1)),
+        None => Err("without indices".into()),
+    }
+}
+
+/// Adds every derivative where its number came from.
+fn scatter(b: &mut Builder<'_>, step: &Step<'_>, indices: &str, at: i64) -> Result<(), String> {
+    if b.opset() < 16 {
+        return Err("before opset 16".into());
+    }
+    let x = step.input(0)?;
+    let shape = b.shape(x)?;
+    let at = axis(at, shape.len())?;
+    let zeros = b.zeros(&shape);
+    let attributes = vec![int("axis", at as i64), text("reduction", "add")];
+    let g = b.op_with("ScatterElements", &[&zeros, indices, step.d()?], attributes);
     b.give(x, g);
     Ok(())
 }

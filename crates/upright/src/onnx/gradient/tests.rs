@@ -3,6 +3,7 @@
 use prost::Message;
 
 use super::build;
+use super::builder::text;
 use crate::engine::{self, Input};
 use crate::error::Result;
 use crate::onnx::Graph;
@@ -24,15 +25,6 @@ pub(super) fn numbers(count: usize, salt: usize) -> Vec<f32> {
 
 pub(super) fn ints(name: &str, ints: &[i64]) -> AttributeProto {
     super::builder::ints(name, ints.iter().copied())
-}
-
-pub(super) fn text(name: &str, text: &str) -> AttributeProto {
-    AttributeProto {
-        name: Some(name.into()),
-        r#type: Some(3),
-        s: Some(text.into()),
-        ..Default::default()
-    }
 }
 
 pub(super) fn with(mut node: NodeProto, attributes: Vec<AttributeProto>) -> NodeProto {
@@ -118,6 +110,7 @@ pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)]
 pub(super) fn check(what: &str, shape: &[usize], nodes: Vec<NodeProto>, weights: Vec<TensorProto>) {
     for opset in [17, 18] {
         let m = net(shape, nodes.clone(), weights.clone(), opset);
@@ -174,6 +167,8 @@ fn seeds_inside_the_graph_add_up() {
     let built = build(&graph, "x", &[1, 2], &["y".into(), "s".into()], &learn).unwrap();
     let ones = Input { name: &built.seeds[0], shape: &[1, 2], data: &[1.0, 1.0] };
     let tens = Input { name: &built.seeds[1], shape: &[1, 2], data: &[10.0, 10.0] };
-    let got = run(&built.joined(&[]).unwrap(), &[built.output.clone()], &[x, ones, tens]).unwrap();
+    let got =
+        run(&built.joined(&[]).unwrap(), std::slice::from_ref(&built.output), &[x, ones, tens])
+            .unwrap();
     assert_eq!(got[0].data, [26.0, -52.0]);
 }

@@ -61,7 +61,7 @@ fn gelu_written_out_and_silu_have_their_slopes() {
         node("Mul", &["q", "h"], "y"),
     ];
     let number = |name: &str, v: f32| weight(name, &[], &[v]);
-    let all = vec![number("r", 1.414_213_5), number("one", 1.0), number("h", 0.5)];
+    let all = vec![number("r", std::f32::consts::SQRT_2), number("one", 1.0), number("h", 0.5)];
     check("gelu", &[2, 9], gelu, all);
     let silu = vec![node("Sigmoid", &["x"], "s"), node("Mul", &["x", "s"], "y")];
     check("silu", &[2, 9], silu, vec![]);

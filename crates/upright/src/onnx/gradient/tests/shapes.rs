@@ -65,6 +65,19 @@ fn gathered_numbers_collect_their_derivatives() {
 }
 
 #[test]
+fn elements_chosen_at_run_time_collect_their_derivatives() {
+    let mut top = node("TopK", &["x", "k"], "v").with_int("axis", 1);
+    top.output.push("i".into());
+    let pick = node("GatherElements", &["x", "i"], "p").with_int("axis", 1);
+    let nodes = vec![top, pick, node("Mul", &["v", "p"], "y")];
+    check("TopK", &[2, 5, 3], nodes, vec![shape("k", &[2])]);
+    let pick = vec![node("GatherElements", &["x", "i"], "y").with_int("axis", 1)];
+    let mut twice = shape("i", &[1, 1, 0, 2, 2, 2]);
+    twice.dims = vec![2, 3];
+    check("GatherElements", &[2, 3], pick, vec![twice]);
+}
+
+#[test]
 fn padding_takes_nothing_and_repeated_edges_add_up() {
     for mode in ["constant", "edge", "reflect"] {
         let pad = with(node("Pad", &["x", "p"], "y"), vec![text("mode", mode)]);
