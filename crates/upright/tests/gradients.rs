@@ -1,4 +1,4 @@
-//! Gradients of every export of every small network equal those of PyTorch, and
+//! Gradients of every export of every small network equal those of torch, and
 //! do not depend on batches or threads.
 #![allow(clippy::unwrap_used)]
 
