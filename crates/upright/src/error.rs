@@ -76,6 +76,15 @@ pub enum Error {
         /// Every unsupported operator, comma separated.
         all: String,
     },
+    /// Operators that lie between the input and the outputs cannot be differentiated; all
+    /// are listed.
+    #[error("{path}: no gradient rule for: {all}")]
+    Gradient {
+        /// The model file.
+        path: String,
+        /// Every such operator, comma separated.
+        all: String,
+    },
     /// The engine failed while running the model.
     #[error("the {engine} engine failed: {why}")]
     Engine {
@@ -235,6 +244,7 @@ impl Error {
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
             Error::Model { .. } => "onnx::model",
             Error::Operators { .. } => "onnx::op",
+            Error::Gradient { .. } => "onnx::gradient",
             Error::Engine { .. } => "onnx::run",
             Error::NoTap { .. } => "onnx::tap",
             Error::ScoreNeeds { .. } => "onnx::no_features",
@@ -260,6 +270,9 @@ impl Error {
             Error::Operators { .. } => {
                 "export with opset 17, or simplify the model so that these operators disappear"
                     .into()
+            }
+            Error::Gradient { .. } => {
+                "choose a search that needs no gradient; `upright list` shows them".into()
             }
             Error::NoTap { .. } => "`upright inspect MODEL` lists every tensor that can be \
                  tapped; choose one with `--tap NAME`, or a score that needs only logits \

@@ -6,6 +6,7 @@
 //! batches.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::engine::{self, Engine, Input, Value};
 use crate::error::{Error, Result};
@@ -16,6 +17,7 @@ use crate::reduce::{Reduce, Reduction};
 use crate::tensor::{Batch, Matrix, Signal};
 
 mod describe;
+mod pullback;
 #[cfg(test)]
 mod tests;
 
@@ -107,6 +109,8 @@ pub struct Tapped {
     name: String,
     tensors: Vec<String>,
     wanted: Vec<usize>,
+    /// Numbers one input has in each of the tensors.
+    widths: Vec<usize>,
     reduce: Reduce,
     reduction: Reduction,
 }
@@ -164,6 +168,7 @@ pub struct Model {
     head: Option<Head>,
     class_names: Option<Vec<String>>,
     options: Options,
+    backward: OnceLock<pullback::Backward>,
 }
 
 impl Model {
@@ -210,7 +215,7 @@ impl Model {
             let at: Vec<usize> = at.collect();
             let reduction = Reduce::None.fit(&[1])?;
             let (name, reduce) = (tap.name.clone(), tap.reduce);
-            taps.push(Tapped { name, tensors, wanted: at, reduce, reduction });
+            taps.push(Tapped { name, tensors, wanted: at, widths: vec![], reduce, reduction });
         }
         let engine = engine::load(&options.engine, &graph, &wanted, options.threads)?;
         let mut model = Model {
@@ -227,6 +232,7 @@ impl Model {
             head: None,
             class_names: None,
             options: options.clone(),
+            backward: OnceLock::new(),
         };
         model.probe()?;
         Ok(model)
@@ -251,9 +257,10 @@ impl Model {
                 ))
             });
             let shapes: Vec<&[usize]> = shapes.collect::<Result<_>>()?;
+            tap.widths = shapes.iter().map(|s| s.iter().product()).collect();
             tap.reduction = match shapes.as_slice() {
                 [one] => tap.reduce.fit(one)?,
-                all => tap.reduce.fit(&[all.iter().map(|s| s.iter().product::<usize>()).sum()])?,
+                _ => tap.reduce.fit(&[tap.widths.iter().sum()])?,
             };
         }
         self.class_names = describe::class_names(&self.graph, self.classes);
@@ -368,10 +375,7 @@ impl Model {
                 batch.signal().shape(),
             ));
         }
-        let mut all = Outputs::new(
-            Matrix::zeros(0, self.classes),
-            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
-        )?;
+        let mut all = self.no_outputs()?;
         for from in (0..batch.len()).step_by(self.micro_batch) {
             let count = self.micro_batch.min(batch.len() - from);
             let items: Vec<usize> =
@@ -380,6 +384,13 @@ impl Model {
             all.append(&self.read(&values, self.micro_batch, count)?)?;
         }
         Ok(all)
+    }
+
+    fn no_outputs(&self) -> Result<Outputs> {
+        Outputs::new(
+            Matrix::zeros(0, self.classes),
+            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
+        )
     }
 
     /// One micro-batch through the engine: logits, then the tapped tensors.

@@ -45,7 +45,7 @@ impl Constant {
         (data.len() == size).then_some(Constant { shape, data })
     }
 
-    fn transposed(&self, perm: &[usize]) -> Option<Self> {
+    pub(crate) fn transposed(&self, perm: &[usize]) -> Option<Self> {
         let rank = self.shape.len();
         let mut seen = vec![false; rank];
         for &p in perm {

@@ -3,6 +3,7 @@
 
 mod constant;
 mod external;
+pub mod gradient;
 mod graph;
 mod head;
 pub(crate) mod proto;

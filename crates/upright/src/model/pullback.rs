@@ -1,0 +1,197 @@
+//! Derivatives of a scalar with respect to outputs, as derivatives with respect
+//! to raw items.
+
+use std::ops::Range;
+
+use crate::engine::{self, Engine, Input};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::onnx::gradient;
+use crate::outputs::{Cotangents, Outputs};
+use crate::tensor::{Batch, Matrix};
+
+/// Both ways through the graph, ready to run.
+#[derive(Debug)]
+pub(super) struct Backward {
+    /// Computes logits, tapped tensors and what the way back reads.
+    there: Box<dyn Engine>,
+    back: Box<dyn Engine>,
+    /// What the way back reads, and where the way there gives it.
+    kept: Vec<(String, usize)>,
+    seeds: Vec<String>,
+    shapes: Vec<Vec<usize>>,
+}
+
+impl Model {
+    /// Whether the model has a gradient; if not, the error names every operator that lacks
+    /// one. The first call prepares the gradient, which takes as long as loading the model.
+    pub fn differentiable(&self) -> Result<()> {
+        self.backward().map(|_| ())
+    }
+
+    /// The derivative of a scalar with respect to raw items, given its derivatives with
+    /// respect to their [`Outputs`]. A row does not depend on the others.
+    pub fn pullback(&self, batch: &Batch, d: &Cotangents) -> Result<Batch> {
+        let rows = |m: &Matrix, items: &Range<usize>| -> Result<Matrix> {
+            if m.rows() != batch.len() {
+                return Err(Error::shape("derivatives", batch.len(), m.rows()));
+            }
+            Ok(m.select(&items.clone().collect::<Vec<_>>()))
+        };
+        let part = |items: Range<usize>, _: &Outputs| {
+            let of = |m: &Option<Matrix>| m.as_ref().map(|m| rows(m, &items)).transpose();
+            let features = d.features.iter().map(of).collect::<Result<_>>()?;
+            Ok(Cotangents { logits: of(&d.logits)?, features })
+        };
+        Ok(self.run_with_pullback(batch, part)?.1)
+    }
+
+    /// Runs raw items and pulls the derivatives of a scalar back to them. `d` is asked for
+    /// these derivatives once a micro-batch, with the positions of its items and what they
+    /// gave. The outputs are those of [`Model::run`] up to rounding.
+    pub fn run_with_pullback(
+        &self,
+        batch: &Batch,
+        mut d: impl FnMut(Range<usize>, &Outputs) -> Result<Cotangents>,
+    ) -> Result<(Outputs, Batch)> {
+        if batch.signal() != self.signal {
+            return Err(Error::shape(
+                format!("input `{}`", self.input),
+                self.signal.shape(),
+                batch.signal().shape(),
+            ));
+        }
+        let ways = self.backward()?;
+        let mut outputs = self.no_outputs()?;
+        let mut shape = vec![self.micro_batch];
+        shape.extend(self.signal.shape());
+        let size: usize = self.signal.shape().iter().product();
+        let last = ways.kept.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
+        let wanted: Vec<usize> = (0..self.tensors().len().max(last)).collect();
+        let mut all = Vec::with_capacity(batch.len() * size);
+        for from in (0..batch.len()).step_by(self.micro_batch) {
+            let count = self.micro_batch.min(batch.len() - from);
+            let items: Vec<usize> =
+                (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
+            let data = self.preprocess.normalise(&batch.select(&items));
+            let input = Input { name: &self.input, shape: &shape, data: &data };
+            let values = ways.there.run(&[input], &wanted)?;
+            let seen = self.read(&values, self.micro_batch, count)?;
+            let seeds = self.seeds(count, &d(from..from + count, &seen)?)?;
+            outputs.append(&seen)?;
+            let mut filled = Vec::with_capacity(seeds.len());
+            for (shape, seed) in ways.shapes.iter().zip(&seeds) {
+                let mut rows = vec![0.0; shape.iter().product()];
+                if let Some(seed) = seed {
+                    let to = rows.get_mut(..seed.data().len());
+                    to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?
+                        .copy_from_slice(seed.data());
+                }
+                filled.push(rows);
+            }
+            let mut inputs = Vec::with_capacity(ways.kept.len() + filled.len());
+            for (name, at) in &ways.kept {
+                let v = &values[*at];
+                inputs.push(Input { name, shape: &v.shape, data: &v.data });
+            }
+            for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
+                inputs.push(Input { name, shape, data });
+            }
+            let values = ways.back.run(&inputs, &[0])?;
+            let Some(value) = values.first().filter(|v| v.data.len() == data.len()) else {
+                return Err(Error::shape("gradient", data.len(), values.len()));
+            };
+            all.extend_from_slice(&value.data[..count * size]);
+        }
+        let gradient = self.preprocess.pullback(self.signal, &all);
+        Ok((outputs, Batch::new(self.signal, gradient)?))
+    }
+
+    fn backward(&self) -> Result<&Backward> {
+        if let Some(ready) = self.backward.get() {
+            return Ok(ready);
+        }
+        let mut shape = vec![self.micro_batch];
+        shape.extend(self.signal.shape());
+        let zeros = vec![0.0; shape.iter().product()];
+        let load = |graph: &_, names: &[String]| {
+            engine::load(&self.options.engine, graph, names, self.options.threads)
+        };
+        let run = |graph: &_, names: &[String]| -> Result<Vec<Vec<f32>>> {
+            let input = Input { name: &self.input, shape: &shape, data: &zeros };
+            let all: Vec<usize> = (0..names.len()).collect();
+            let values = load(graph, names)?.run(&[input], &all)?;
+            Ok(values.into_iter().map(|v| v.data).collect())
+        };
+        let mut tensors = self.tensors();
+        let built = gradient::build(&self.graph, &self.input, &shape, &tensors, &run)?;
+        let (graph, kept) = built.backward()?;
+        let kept = kept.into_iter().map(|name| {
+            let at = tensors.iter().position(|t| *t == name).unwrap_or_else(|| {
+                tensors.push(name.clone());
+                tensors.len() - 1
+            });
+            (name, at)
+        });
+        let kept = kept.collect();
+        let ready = Backward {
+            there: load(&self.graph, &tensors)?,
+            back: load(&graph, &[built.output])?,
+            kept,
+            seeds: built.seeds,
+            shapes: built.shapes,
+        };
+        Ok(self.backward.get_or_init(|| ready))
+    }
+
+    /// The tensors that the engine computes: the logits, then what is tapped.
+    fn tensors(&self) -> Vec<String> {
+        let mut names = vec![self.ending.logits.clone()];
+        for tap in &self.taps {
+            for (&at, name) in tap.wanted.iter().zip(&tap.tensors) {
+                if at >= names.len() {
+                    names.resize(at + 1, String::new());
+                }
+                names[at].clone_from(name);
+            }
+        }
+        names
+    }
+
+    /// For each tensor the engine computes, the derivative with respect to its rows.
+    fn seeds(&self, rows: usize, d: &Cotangents) -> Result<Vec<Option<Matrix>>> {
+        let check = |what: &str, m: &Matrix, cols: usize| {
+            if (m.rows(), m.cols()) == (rows, cols) {
+                return Ok(());
+            }
+            Err(Error::shape(what, (rows, cols), (m.rows(), m.cols())))
+        };
+        let count = self.tensors().len();
+        let mut seeds: Vec<Option<Matrix>> = vec![None; count];
+        if let Some(m) = &d.logits {
+            check("derivative of the logits", m, self.classes)?;
+            seeds[0] = Some(m.clone());
+        }
+        if d.features.len() > self.taps.len() {
+            return Err(Error::shape("taps", self.taps.len(), d.features.len()));
+        }
+        for (tap, m) in self.taps.iter().zip(&d.features) {
+            let Some(m) = m else { continue };
+            check("derivative of the features", m, tap.len())?;
+            let back = tap.reduction.pullback(m)?;
+            let mut from = 0;
+            for (&at, &cols) in tap.wanted.iter().zip(&tap.widths) {
+                let part = |i: usize| &back.row(i)[from..from + cols];
+                let data: Vec<f32> = (0..rows).flat_map(|i| part(i).iter().copied()).collect();
+                from += cols;
+                match &mut seeds[at] {
+                    Some(sum) => {
+                        sum.data_mut().iter_mut().zip(&data).for_each(|(s, d)| *s += d);
+                    }
+                    empty => *empty = Some(Matrix::new(rows, cols, data)?),
+                }
+            }
+        }
+        Ok(seeds)
+    }
+}

@@ -1,0 +1,294 @@
+//! Conv and `ConvTranspose`.
+//!
+//! With stride 1 the gradient of a convolution is a convolution with the kernel
+//! flipped and its channels exchanged. With a larger stride each remainder of
+//! positions by the stride sees a part of the kernel of its own, again a
+//! convolution; these are interleaved. What does not fit either is a
+//! `ConvTranspose` with the very same weights, which engines run more slowly.
+
+use super::builder::{Builder, Step, int, ints};
+use crate::onnx::Constant;
+use crate::onnx::proto::NodeProto;
+
+/// Most convolutions that one strided convolution is taken apart into.
+const PHASES: usize = 9;
+
+/// A sliding window along each spatial dimension.
+#[derive(Debug, Clone)]
+pub(super) struct Window {
+    pub(super) kernel: Vec<usize>,
+    pub(super) strides: Vec<usize>,
+    pub(super) dilations: Vec<usize>,
+    /// Padding before the first position.
+    pub(super) before: Vec<usize>,
+    /// Padding after the last one, as the file says it.
+    pub(super) after: Vec<usize>,
+}
+
+impl Window {
+    /// Reads the attributes of a node that turns spatial sizes `from` into `to` by sliding a
+    /// window.
+    pub(super) fn read(
+        node: &NodeProto,
+        kernel: Vec<usize>,
+        from: &[usize],
+        to: &[usize],
+    ) -> Result<Self, String> {
+        let rank = kernel.len();
+        if from.len() != rank || to.len() != rank {
+            return Err("with a kernel of another rank".into());
+        }
+        let list = |name: &str, default: usize, len: usize| -> Result<Vec<usize>, String> {
+            match node.attr(name) {
+                Some(a) if a.ints.len() == len => a
+                    .ints
+                    .iter()
+                    .map(|v| usize::try_from(*v).map_err(|_| format!("with negative {name}")))
+                    .collect(),
+                Some(a) if !a.ints.is_empty() => Err(format!("with {} {name}", a.ints.len())),
+                _ => Ok(vec![default; len]),
+            }
+        };
+        let strides = list("strides", 1, rank)?;
+        let dilations = list("dilations", 1, rank)?;
+        let pads = list("pads", 0, 2 * rank)?;
+        if kernel.iter().chain(&strides).chain(&dilations).any(|v| *v == 0) {
+            return Err("with a window of size 0".into());
+        }
+        let (mut before, mut after) = (pads[..rank].to_vec(), pads[rank..].to_vec());
+        let auto = node.attr("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
+        if auto.starts_with(b"SAME") {
+            for i in 0..rank {
+                let covered = (to[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
+                let total = covered.saturating_sub(from[i]);
+                let (small, large) = (total / 2, total - total / 2);
+                (before[i], after[i]) =
+                    if auto == b"SAME_UPPER" { (small, large) } else { (large, small) };
+            }
+        }
+        Ok(Window { kernel, strides, dilations, before, after })
+    }
+
+    /// Cells between the first and the last the window sees.
+    pub(super) fn reach(&self, i: usize) -> usize {
+        self.dilations[i] * (self.kernel[i] - 1)
+    }
+}
+
+pub(super) fn conv(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    let (node, x, w) = (step.node, step.input(0)?, step.input(1)?);
+    if b.wants(w) || node.arg(2).is_some_and(|bias| b.wants(bias)) {
+        return Err("with weights that depend on the input".into());
+    }
+    let (xs, ws, ys) = (b.shape(x)?, b.shape(w)?, b.shape(node.out())?);
+    if xs.len() < 3 || ws.len() != xs.len() || ys.len() != xs.len() {
+        return Err(format!("of rank {}", xs.len()));
+    }
+    let window = Window::read(node, ws[2..].to_vec(), &xs[2..], &ys[2..])?;
+    let groups = usize::try_from(node.int("group", 1)).ok().filter(|g| *g > 0).unwrap_or(1);
+    let d = step.d()?;
+    let dense = (0..window.kernel.len()).all(|i| {
+        let reach = window.reach(i);
+        window.strides[i] == 1 && window.before[i] <= reach && window.after[i] <= reach
+    });
+    let weight = b.constant(w);
+    if let Some(weight) = weight.as_ref().filter(|_| !dense)
+        && let Some(g) = phased(b, d, weight, groups, &window, &xs, &ys)
+    {
+        b.give(x, g);
+        return Ok(());
+    }
+    let g = match weight.filter(|_| dense).and_then(|w| flipped(&w, groups)) {
+        Some(w) => {
+            let rank = window.kernel.len();
+            let w = b.floats(&w.shape, &w.data);
+            let before = (0..rank).map(|i| window.reach(i) - window.before[i]);
+            let after = (0..rank).map(|i| window.reach(i) - window.after[i]);
+            let pads: Vec<usize> = before.chain(after).collect();
+            let attributes = vec![
+                int("group", groups as i64),
+                list("kernel_shape", &window.kernel),
+                list("strides", &window.strides),
+                list("dilations", &window.dilations),
+                list("pads", &pads),
+            ];
+            b.op_with("Conv", &[d, &w], attributes)
+        }
+        None => spread(b, d, w, groups, &window, &xs[2..], &ys[2..])?,
+    };
+    b.give(x, g);
+    Ok(())
+}
+
+/// The kernel seen from its output: reversed in space, channels exchanged within each group.
+fn flipped(w: &Constant, groups: usize) -> Option<Constant> {
+    let (&[outer, inner], kernel) = w.shape.split_first_chunk::<2>()?;
+    let size: usize = kernel.iter().product();
+    let each = outer.checked_div(groups)?;
+    if each * groups != outer || w.data.len() != outer * inner * size {
+        return None;
+    }
+    let mut data = Vec::with_capacity(w.data.len());
+    for group in 0..groups {
+        for c in 0..inner {
+            for m in 0..each {
+                let from = ((group * each + m) * inner + c) * size;
+                data.extend(w.data[from..from + size].iter().rev());
+            }
+        }
+    }
+    let shape = [&[groups * inner, each], kernel].concat();
+    Some(Constant { shape, data })
+}
+
+/// The taps `phase + j * stride` of a kernel; `None` if there are none.
+fn part(w: &Constant, phase: &[usize], strides: &[usize]) -> Option<Constant> {
+    let (&[outer, inner], kernel) = w.shape.split_first_chunk::<2>()?;
+    let along = |i: usize| (phase[i]..kernel[i]).step_by(strides[i]);
+    let counts: Vec<usize> = (0..kernel.len()).map(|i| along(i).count()).collect();
+    if counts.contains(&0) {
+        return None;
+    }
+    let mut taps = vec![0];
+    for (i, size) in kernel.iter().enumerate() {
+        taps = taps.iter().flat_map(|t| along(i).map(move |k| t * size + k)).collect();
+    }
+    let size: usize = kernel.iter().product();
+    let data = w.data.chunks(size).flat_map(|k| taps.iter().map(|t| k[*t])).collect();
+    Some(Constant { shape: [&[outer, inner], counts.as_slice()].concat(), data })
+}
+
+/// The gradient for strides above 1: position `stride q + phase - pad` of the input collects
+/// `sum over j of d[q - j] w[stride j + phase]`. `None` if another way is better.
+fn phased(
+    b: &mut Builder<'_>,
+    d: &str,
+    w: &Constant,
+    groups: usize,
+    window: &Window,
+    xs: &[usize],
+    ys: &[usize],
+) -> Option<String> {
+    let rank = window.kernel.len();
+    let strides = &window.strides;
+    let count: usize = strides.iter().product();
+    if count > PHASES || window.dilations.iter().any(|d| *d != 1) {
+        return None;
+    }
+    let lengths: Vec<usize> =
+        (0..rank).map(|i| (xs[2 + i] + window.before[i]).div_ceil(strides[i])).collect();
+    if (0..rank).any(|i| lengths[i] < ys[2 + i]) {
+        return None;
+    }
+    let (n, channels) = (xs[0], xs[1]);
+    let mut phases = Vec::with_capacity(count);
+    for at in 0..count {
+        let mut phase = vec![0; rank];
+        let mut rest = at;
+        for i in (0..rank).rev() {
+            phase[i] = rest % strides[i];
+            rest /= strides[i];
+        }
+        phases.push(match part(w, &phase, strides) {
+            Some(kernel) => {
+                let kernel = flipped(&kernel, groups)?;
+                let size = kernel.shape[2..].to_vec();
+                let before = size.iter().map(|k| k - 1);
+                let after = (0..rank).map(|i| lengths[i] - ys[2 + i]);
+                let pads: Vec<usize> = before.chain(after).collect();
+                let kernel = b.floats(&kernel.shape, &kernel.data);
+                let attributes = vec![
+                    int("group", groups as i64),
+                    list("kernel_shape", &size),
+                    list("strides", &vec![1; rank]),
+                    list("pads", &pads),
+                ];
+                b.op_with("Conv", &[d, &kernel], attributes)
+            }
+            None => b.zeros(&[&[n, channels], lengths.as_slice()].concat()),
+        });
+    }
+    let phases: Vec<&str> = phases.iter().map(String::as_str).collect();
+    let all = b.op_with("Concat", &phases, vec![int("axis", 1)]);
+    // [N, phases.., C, lengths..] to [N, C, length, phase, length, phase, ..].
+    let apart = [&[n], strides.as_slice(), &[channels], lengths.as_slice()].concat();
+    let all = b.reshape(&all, &apart);
+    let mut perm = vec![0, 1 + rank];
+    perm.extend((0..rank).flat_map(|i| [2 + rank + i, 1 + i]));
+    let mut g = b.transpose(&all, &perm);
+    let full: Vec<usize> = (0..rank).map(|i| lengths[i] * strides[i]).collect();
+    g = b.reshape(&g, &[&[n, channels], full.as_slice()].concat());
+    for i in 0..rank {
+        let (from, to) = (window.before[i], window.before[i] + xs[2 + i]);
+        if from > 0 || to < full[i] {
+            g = b.cut(&g, 2 + i, from as i64, to as i64, 1);
+        }
+    }
+    Some(g)
+}
+
+/// Adds every number of `d`, whose spatial sizes are `from`, times the kernel, to the places
+/// of sizes `to` that its window saw.
+pub(super) fn spread(
+    b: &mut Builder<'_>,
+    d: &str,
+    weight: &str,
+    groups: usize,
+    window: &Window,
+    to: &[usize],
+    from: &[usize],
+) -> Result<String, String> {
+    let rank = to.len();
+    let (mut after, mut extra) = (vec![0; rank], vec![0; rank]);
+    for i in 0..rank {
+        if from[i] == 0 {
+            return Err("without positions".into());
+        }
+        let covered = (from[i] - 1) * window.strides[i] + window.reach(i) + 1;
+        let needed = window.before[i] + to[i];
+        after[i] = covered.saturating_sub(needed);
+        extra[i] = needed.saturating_sub(covered);
+    }
+    let pads = [window.before.as_slice(), &after].concat();
+    let attributes = vec![
+        int("group", groups as i64),
+        list("kernel_shape", &window.kernel),
+        list("strides", &window.strides),
+        list("dilations", &window.dilations),
+        list("pads", &pads),
+        list("output_padding", &extra),
+    ];
+    Ok(b.op_with("ConvTranspose", &[d, weight], attributes))
+}
+
+pub(super) fn conv_transpose(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    let (node, x, w) = (step.node, step.input(0)?, step.input(1)?);
+    if b.wants(w) || node.arg(2).is_some_and(|bias| b.wants(bias)) {
+        return Err("with weights that depend on the input".into());
+    }
+    if node.attr("output_shape").is_some()
+        || node.attr("auto_pad").is_some_and(|a| a.s.as_deref() != Some(b"NOTSET"))
+    {
+        return Err("with automatic padding".into());
+    }
+    let (xs, ws, ys) = (b.shape(x)?, b.shape(w)?, b.shape(node.out())?);
+    if xs.len() < 3 || ws.len() != xs.len() || ys.len() != xs.len() {
+        return Err(format!("of rank {}", xs.len()));
+    }
+    let window = Window::read(node, ws[2..].to_vec(), &ys[2..], &xs[2..])?;
+    let pads = [window.before.as_slice(), &window.after].concat();
+    let attributes = vec![
+        int("group", node.int("group", 1)),
+        list("kernel_shape", &window.kernel),
+        list("strides", &window.strides),
+        list("dilations", &window.dilations),
+        list("pads", &pads),
+    ];
+    let g = b.op_with("Conv", &[step.d()?, w], attributes);
+    b.give(x, g);
+    Ok(())
+}
+
+fn list(name: &str, values: &[usize]) -> crate::onnx::proto::AttributeProto {
+    ints(name, values.iter().map(|v| *v as i64))
+}
