@@ -172,7 +172,7 @@ fn draw(
 /// The first of `runs/demo/1`, `2`, ... that does not exist.
 fn next_run() -> PathBuf {
     let base = PathBuf::from("runs/demo");
-    (1..).map(|n: u32| base.join(n.to_string())).find(|p| !p.exists()).unwrap_or(base)
+    (1..100_000u32).map(|n| base.join(n.to_string())).find(|p| !p.exists()).unwrap_or(base)
 }
 
 fn table(report: &Report, bank: usize) -> String {

@@ -12,7 +12,7 @@ use upright::stats::Share;
 
 use super::fit::note;
 use super::predict::OtherParts;
-use super::setup::{artifact_path, load, open};
+use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
 use crate::progress::Progress;
@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     other: OtherParts,
     #[command(flatten)]
-    data_args: DataArgs,
+    reading: DataArgs,
 }
 
 /// What was counted on one kind of data.
@@ -116,13 +116,14 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
+    note_gradient(&c, common)?;
     let data = std::slice::from_ref(&args.data);
-    let upright = open(data, &args.data_args, Want::Labelled, c.model(), common)?;
+    let upright = open(data, &args.reading, Want::Labelled, c.model(), common)?;
     let given = match &args.transformed {
         None => None,
         Some(path) => {
             let path = std::slice::from_ref(path);
-            Some(open(path, &args.data_args, Want::Labelled, c.model(), common)?)
+            Some(open(path, &args.reading, Want::Labelled, c.model(), common)?)
         }
     };
     let report = Report {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use upright::canonicalizer::{Advice, FitReport, Watch};
 use upright::model::Model;
 
-use super::setup::{ModelArgs, PartArgs, artifact_path, open};
+use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Want};
 use crate::progress::Progress;
@@ -46,9 +46,9 @@ pub struct Args {
     #[command(flatten)]
     parts: PartArgs,
     #[command(flatten)]
-    model_args: ModelArgs,
+    loading: ModelArgs,
     #[command(flatten)]
-    data_args: DataArgs,
+    reading: DataArgs,
 }
 
 /// Shows a fit's phases as progress bars.
@@ -84,10 +84,10 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.parts.config(common)?;
     config.bank = args.bank;
     config.calibration = args.calibration;
-    let options = args.model_args.options(common)?;
+    let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
     let data =
-        open(std::slice::from_ref(&args.data), &args.data_args, Want::Labelled, &model, common)?;
+        open(std::slice::from_ref(&args.data), &args.reading, Want::Labelled, &model, common)?;
     if !data.classes().is_empty() {
         model.set_class_names(data.classes().to_vec());
     }
@@ -95,7 +95,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         None => None,
         Some(path) => {
             let split = args.held_out_split;
-            let held = DataArgs { split, limit: None, ..args.data_args.clone() };
+            let held = DataArgs { split, limit: None, ..args.reading.clone() };
             Some(open(std::slice::from_ref(path), &held, Want::Labelled, &model, common)?)
         }
     };
@@ -114,6 +114,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         note(source, common)?;
     }
     let fitted = fitted?;
+    note_gradient(&fitted, common)?;
     let path = artifact_path(&args.model, args.out.as_ref());
     let bytes = fitted.to_bytes()?;
     upright::artifact::write_whole(&path, &bytes)?;

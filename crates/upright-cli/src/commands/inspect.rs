@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    model_args: ModelArgs,
+    loading: ModelArgs,
 }
 
 #[derive(Serialize)]
@@ -73,7 +73,7 @@ struct CandidateRow {
 
 /// Prints what is in the model.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let mut options = args.model_args.options(common)?;
+    let mut options = args.loading.options(common)?;
     let graph = Graph::load(&args.model)?;
     let auto_only = options.taps.iter().all(|t| t.name == "auto");
     let model = match Model::load(&args.model, &options) {

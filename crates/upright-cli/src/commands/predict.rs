@@ -11,7 +11,7 @@ use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::fit::note;
-use super::setup::{artifact_path, load, open, split_setting};
+use super::setup::{artifact_path, load, note_gradient, open, split_setting};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
 use crate::pixels;
@@ -55,7 +55,7 @@ pub struct Args {
     #[command(flatten)]
     other: OtherParts,
     #[command(flatten)]
-    data_args: DataArgs,
+    reading: DataArgs,
 }
 
 /// Parts to use instead of the fitted ones.
@@ -137,7 +137,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
-    let source = open(&args.inputs, &args.data_args, Want::Pictures, c.model(), common)?;
+    note_gradient(&c, common)?;
+    let source = open(&args.inputs, &args.reading, Want::Pictures, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);
     let usual = if common.json { Format::Jsonl } else { Format::Csv };
     let mut rows = Rows::open(args.out.as_deref(), args.format.or(by_name).unwrap_or(usual))?;

@@ -12,7 +12,7 @@ use upright::space::SpaceConfig;
 
 use crate::Common;
 use crate::data::{self, DataArgs, Prepare, Source, Want};
-use crate::report::{Failure, Result};
+use crate::report::{Failure, Note, Result};
 
 /// How to load a model.
 #[derive(Debug, Clone, clap::Args)]
@@ -28,7 +28,7 @@ pub struct ModelArgs {
     /// Length of projected vectors (with --reduce pool or project)
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub dim: usize,
-    /// Shorter side, or ROWSxCOLUMNS, that pictures are resized to
+    /// Shorter side, or rows x columns as in 224x320, that pictures are resized to
     #[arg(long, value_name = "SIZE")]
     pub resize: Option<String>,
     /// Centre crop after resizing
@@ -192,4 +192,22 @@ pub fn open(
 ) -> Result<Source> {
     let options = args.options(want, Some(model.classes()), common.seed);
     data::open(paths, &options, Prepare::for_model(model))
+}
+
+/// Says so if a search that follows gradients has none to follow.
+pub fn note_gradient(c: &Canonicalizer, common: &Common) -> Result<()> {
+    let search = &c.config().search.name;
+    if upright::search::row(search)?.make.gradient
+        && let Err(e) = c.model().differentiable()
+        && !common.quiet
+    {
+        Note {
+            code: e.code(),
+            warning: false,
+            message: e.to_string(),
+            help: format!("`{search}` refines its best views without gradients instead"),
+        }
+        .print(common.json);
+    }
+    Ok(())
 }

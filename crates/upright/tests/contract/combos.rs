@@ -189,3 +189,19 @@ fn held_out_data_are_used_when_given() {
     assert_eq!(c.report().calibrated_on, 60);
     assert_eq!(c.report().upright.before.of, 60);
 }
+
+/// The whole chain, energy to outputs to pixels to map to pose, against finite differences:
+/// the energy along the pose must fall as the gradient says, for searches that follow it.
+#[test]
+fn following_the_gradient_lowers_the_energy() {
+    let (batch, _) = mixed(24);
+    let look = |name: &str| {
+        let mut c = fitted(&Config { gate: Part::new("always"), budget: 60, ..config() });
+        c.set_search(Part::new(name), 60).unwrap();
+        assert!(c.model().differentiable().is_ok());
+        let all = c.predict(&batch).unwrap();
+        all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64
+    };
+    let (random, refined) = (look("random"), look("random-refine"));
+    assert!(refined < 0.97 * random, "{random} -> {refined}");
+}
