@@ -17,7 +17,7 @@ fn model() -> Model {
 fn fitted() -> Canonicalizer {
     let config =
         Config { score: Part::new("proto"), calibration: 100, budget: 4, ..Config::default() };
-    config.fit(model(), &samples::digits(150, 1).unwrap(), None, &mut Silent).unwrap()
+    config.fit(model(), &samples::digits(300, 1).unwrap(), None, &mut Silent).unwrap()
 }
 
 /// Replaces a text in the file and keeps the header's length true.

@@ -84,6 +84,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.parts.config(common)?;
     config.bank = args.bank;
     config.calibration = args.calibration;
+    config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
     let data =
@@ -99,7 +100,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             Some(open(std::slice::from_ref(path), &held, Want::Labelled, &model, common)?)
         }
     };
-    if !common.quiet {
+    if !common.quiet && !common.json {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
         for tap in model.taps() {
             eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());

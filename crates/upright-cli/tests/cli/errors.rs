@@ -9,7 +9,7 @@ use tempfile::{TempDir, tempdir};
 fn ready() -> TempDir {
     let folder = tempdir().unwrap();
     model(folder.path());
-    digits(folder.path(), "train", 200, 1);
+    digits(folder.path(), "train", 300, 1);
     folder
 }
 
@@ -189,7 +189,7 @@ fn wrong_names_and_settings_list_the_right_ones() {
         upright(folder.path(), &all)
     };
     said(&fit(&["--score", "nkk"]), 2, &["unknown score `nkk`; there are: energy"]);
-    said(&fit(&["--search", "x"]), 2, &["unknown search `x`; there are: random, grid"]);
+    said(&fit(&["--search", "x"]), 2, &["unknown search `x`; there are: random, random-refine"]);
     said(&fit(&["--gate", "x"]), 2, &["unknown gate `x`; there are: always, never"]);
     said(&fit(&["-t", "twist"]), 2, &["unknown axis `twist`; there are: rotate"]);
     said(&fit(&["--set", "kk=3"]), 2, &["knn has no setting `kk`"]);

@@ -46,7 +46,7 @@ fn the_help_is_short_or_long() {
     let first = upright(folder.path(), &["-h"]);
     assert_eq!(first.code, 0);
     assert!(first.out.starts_with("upright - undo rotation"), "{}", first.out);
-    assert!(first.out.contains("Understand     list "), "{}", first.out);
+    assert!(first.out.contains("Understand     eval "), "{}", first.out);
     assert!(!first.out.contains("Exit codes"));
     assert!(upright(folder.path(), &["--help"]).out.contains("Exit codes"));
     let short = upright(folder.path(), &["score", "-h"]).out;

@@ -48,10 +48,9 @@ impl Config {
         held_out: Option<&dyn Dataset>,
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
+        self.check()?;
         let space = self.space.build()?;
         let search = search::make(&self.search)?;
-        gate::row(&self.gate.name)?;
-        score::row(&self.score.name)?;
         let all = by_class(data, self.seed);
         let (bank_rows, held_rows) = if let Some(other) = held_out {
             let rows = by_class(other, self.seed);

@@ -68,6 +68,16 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// Whether every part exists and every setting is in its range.
+    pub fn check(&self) -> Result<()> {
+        self.space.build()?;
+        self.score.resolve(score::row(&self.score.name)?.params)?;
+        self.gate.resolve(gate::row(&self.gate.name)?.params)?;
+        search::make(&self.search).map(drop)
+    }
+}
+
 /// What became of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
