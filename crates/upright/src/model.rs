@@ -24,6 +24,9 @@ mod tests;
 /// Items a micro-batch holds when the model and the options leave it open.
 pub const MICRO_BATCH: usize = 8;
 
+/// Micro-batches whose features are projected together.
+const STRETCH: usize = 64;
+
 /// The name of the tap that is found by itself: what the last linear layer reads.
 pub const AUTO: &str = "auto";
 
@@ -376,12 +379,23 @@ impl Model {
             ));
         }
         let mut all = self.no_outputs()?;
-        for from in (0..batch.len()).step_by(self.micro_batch) {
-            let count = self.micro_batch.min(batch.len() - from);
-            let items: Vec<usize> =
-                (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
-            let values = self.forward(&batch.select(&items))?;
-            all.append(&self.read(&values, self.micro_batch, count)?)?;
+        for stretch in (0..batch.len()).step_by(STRETCH * self.micro_batch) {
+            let end = batch.len().min(stretch + STRETCH * self.micro_batch);
+            let mut pooled: Option<Outputs> = None;
+            for from in (stretch..end).step_by(self.micro_batch) {
+                let count = self.micro_batch.min(end - from);
+                let items: Vec<usize> =
+                    (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
+                let values = self.forward(&batch.select(&items))?;
+                let seen = self.pooled(&values, self.micro_batch, count)?;
+                match &mut pooled {
+                    Some(pooled) => pooled.append(&seen)?,
+                    None => pooled = Some(seen),
+                }
+            }
+            if let Some(pooled) = pooled {
+                all.append(&self.projected(pooled))?;
+            }
         }
         Ok(all)
     }
@@ -406,6 +420,20 @@ impl Model {
 
     /// The first `count` rows of what a micro-batch of `items` gave.
     fn read(&self, values: &[Value], items: usize, count: usize) -> Result<Outputs> {
+        Ok(self.projected(self.pooled(values, items, count)?))
+    }
+
+    /// Pooled features to reduced ones.
+    fn projected(&self, pooled: Outputs) -> Outputs {
+        let features = self.taps.iter().zip(pooled.features);
+        Outputs {
+            logits: pooled.logits,
+            features: features.map(|(tap, f)| tap.reduction.project(f)).collect(),
+        }
+    }
+
+    /// As [`Model::read`], with features pooled but not yet projected.
+    fn pooled(&self, values: &[Value], items: usize, count: usize) -> Result<Outputs> {
         let logits = first_rows(&values[0], items, self.classes, count)?.to_vec();
         let logits = Matrix::new(count, self.classes, logits)?;
         let mut features = Vec::with_capacity(self.taps.len());
@@ -425,7 +453,7 @@ impl Model {
                 }
             }
             let raw = Matrix::new(count, tap.reduction.size(), joined)?;
-            features.push(tap.reduction.apply(&raw)?);
+            features.push(tap.reduction.pool(&raw)?);
         }
         Outputs::new(logits, features)
     }

@@ -5,18 +5,13 @@
 //! rows `floor(i H / n) .. ceil((i + 1) H / n)`. A projection is `y = P x` with
 //! Gaussian rows of unit length, drawn from its seed.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::linalg::{matmul, matmul_t};
 use crate::tensor::Matrix;
-
-/// Rows multiplied at a time. Blocks are always full, so that the rounding of a row does
-/// not depend on how many others there are.
-const BLOCK: usize = 16;
 
 /// Largest projection: 1 GiB.
 const LIMIT: u64 = 1 << 30;
@@ -231,6 +226,11 @@ impl Reduction {
 
     /// Reduces one tensor a row. A row's result does not depend on the others.
     pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
+        Ok(self.project(self.pool(rows)?))
+    }
+
+    /// The cheap half of [`Reduction::apply`].
+    pub(crate) fn pool(&self, rows: &Matrix) -> Result<Matrix> {
         if rows.cols() != self.size() {
             return Err(Error::shape("tapped tensor", self.size(), rows.cols()));
         }
@@ -238,10 +238,15 @@ impl Reduction {
         for (i, x) in rows.iter().enumerate() {
             self.pooling.apply(x, pooled.row_mut(i));
         }
-        Ok(match &self.projection {
-            Some(p) => product(&pooled, row_major(p).transpose()),
+        Ok(pooled)
+    }
+
+    /// The dear half of [`Reduction::apply`]; best given many pooled rows at a time.
+    pub(crate) fn project(&self, pooled: Matrix) -> Matrix {
+        match &self.projection {
+            Some(p) => matmul_t(&pooled, p),
             None => pooled,
-        })
+        }
     }
 
     /// Derivatives with respect to the vectors, as derivatives with respect to the tensors.
@@ -249,7 +254,7 @@ impl Reduction {
         if d.cols() != self.len() {
             return Err(Error::shape("derivative of reduced features", self.len(), d.cols()));
         }
-        let back = self.projection.as_ref().map(|p| product(d, row_major(p)));
+        let back = self.projection.as_ref().map(|p| matmul(d, p));
         let d = back.as_ref().unwrap_or(d);
         let mut out = Matrix::zeros(d.rows(), self.size());
         for (i, d) in d.iter().enumerate() {
@@ -257,32 +262,6 @@ impl Reduction {
         }
         Ok(out)
     }
-}
-
-fn row_major(m: &Matrix) -> MatRef<'_, f32> {
-    MatRef::from_row_major_slice(m.data(), m.rows(), m.cols())
-}
-
-/// `rows * right`, in full blocks.
-fn product(rows: &Matrix, right: MatRef<'_, f32>) -> Matrix {
-    let (width, cols) = (rows.cols(), right.ncols());
-    let mut out = Matrix::zeros(rows.rows(), cols);
-    let mut block = vec![0.0; BLOCK * width];
-    let mut result = vec![0.0; BLOCK * cols];
-    for (x, y) in rows.data().chunks(BLOCK * width).zip(out.data_mut().chunks_mut(BLOCK * cols)) {
-        block[..x.len()].copy_from_slice(x);
-        block[x.len()..].fill(0.0);
-        matmul(
-            MatMut::from_row_major_slice_mut(&mut result, BLOCK, cols),
-            Accum::Replace,
-            MatRef::from_row_major_slice(&block, BLOCK, width),
-            right,
-            1.0,
-            Par::Seq,
-        );
-        y.copy_from_slice(&result[..y.len()]);
-    }
-    out
 }
 
 /// Gaussian rows of unit length.
