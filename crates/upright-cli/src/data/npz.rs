@@ -97,9 +97,9 @@ struct Stack {
     transpose: bool,
 }
 
-/// Opens the pictures of an archive: `x`, `images` or `data` of shape [N,H,W],
-/// [N,H,W,C] or [N,C,H,W] with 1 or 3 channels, whole numbers in 0..255 or floats
-/// in 0..1; and, if it is there, `y` or `labels` of shape [N].
+/// Opens the pictures of an archive: `x`, `images` or `data` of shape `[N,H,W]`,
+/// `[N,H,W,C]` or `[N,C,H,W]` with 1 or 3 channels, whole numbers in 0..255 or floats
+/// in 0..1; and, if it is there, `y` or `labels` of shape `[N]`.
 pub fn open(path: &Path, transpose: bool) -> Result<Opened> {
     let mut npz = Npz::open(path)?;
     let Some(array) = npz.first(&["x", "images", "data"])? else {
