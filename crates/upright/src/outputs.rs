@@ -66,7 +66,7 @@ pub struct Cotangents {
     pub features: Vec<Option<Matrix>>,
 }
 
-/// The linear layer that turns the last tap's features into logits:
+/// The linear layer that turns the first tap's features into logits:
 /// `logits = weight * features + bias`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {

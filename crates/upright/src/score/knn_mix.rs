@@ -34,47 +34,8 @@ fn load(settings: &Settings, state: &State) -> Result<Box<dyn Score>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Part, Value};
-    use crate::outputs::Outputs;
-    use crate::score::{Bank, fit};
-    use crate::tensor::Matrix;
-
-    /// Bank: (0,0) and (0,2) of class 0, (6,0) and (6,8) of class 1; the last is misclassified.
-    /// Query: (3,0), predicted as class 1; then as class 2, which has no samples.
-    fn energy(part: &Part) -> Vec<f32> {
-        let features = Matrix::new(4, 2, vec![0.0, 0.0, 6.0, 0.0, 0.0, 2.0, 6.0, 8.0]).unwrap();
-        let logits =
-            Matrix::new(4, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0])
-                .unwrap();
-        let outputs = Outputs::new(logits, vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[0, 1, 0, 1],
-            head: None,
-            transformed: None,
-            seed: 0,
-        };
-        let query = Outputs::new(
-            Matrix::new(2, 3, vec![0.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap(),
-            vec![Matrix::new(2, 2, vec![3.0, 0.0, 3.0, 0.0]).unwrap()],
-        )
-        .unwrap();
-        fit(part, &bank).unwrap().energy(&query)
-    }
-
-    fn near(part: &Part, want: [f64; 2]) {
-        for (got, want) in energy(part).iter().zip(want) {
-            assert!((f64::from(*got) - want).abs() < 1e-6 * (1.0 + want), "{part:?}: {got} {want}");
-        }
-    }
-
-    fn correct(part: Part) -> Part {
-        part.with("correct_only", Value::Flag(true))
-    }
-
-    fn squared(part: Part) -> Part {
-        part.with("squared", Value::Flag(true))
-    }
+    use crate::config::Part;
+    use crate::score::bank::worked::{correct, near, squared};
 
     #[test]
     fn energies_equal_those_worked_by_hand() {

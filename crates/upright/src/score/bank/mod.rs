@@ -9,6 +9,8 @@ mod neighbours;
 mod scan;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) mod worked;
 
 use crate::config::{Param, Settings};
 use crate::error::{Error, Result};
