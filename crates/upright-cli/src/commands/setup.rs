@@ -9,6 +9,7 @@ use upright::model::{Model, Options, Tap};
 use upright::preprocess::Overrides;
 use upright::reduce::Reduce;
 use upright::space::SpaceConfig;
+use upright::warp::{Padding, Resample};
 
 use crate::Common;
 use crate::data::{self, DataArgs, Prepare, Source, Want};
@@ -116,6 +117,9 @@ pub struct PartArgs {
     /// Views a search may look at
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub budget: usize,
+    /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
+    #[arg(long, value_name = "KIND", default_value = "zeros")]
+    pub padding: String,
     /// A setting of a part: `k=5` of the score, `search.NAME=..`, `gate.alpha=0.02`
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -130,6 +134,7 @@ impl PartArgs {
             gate: Part::new(&self.gate),
             space: SpaceConfig::parse(&self.transforms)?,
             budget: self.budget,
+            resample: Resample { padding: padding(&self.padding)?, ..Resample::default() },
             seed: common.seed,
             ..Config::default()
         };
@@ -144,6 +149,26 @@ impl PartArgs {
             part.settings.insert(name.into(), value);
         }
         Ok(config)
+    }
+}
+
+/// Reads a padding: zeros, border, a grey value in 0..1, or a colour as #rrggbb.
+pub fn padding(text: &str) -> Result<Padding> {
+    let digits = text.strip_prefix('#').filter(|d| d.len() == 6);
+    let channel = |i: usize| {
+        let two = digits.and_then(|d| d.get(2 * i..2 * i + 2))?;
+        u8::from_str_radix(two, 16).ok().map(|v| f32::from(v) / 255.0)
+    };
+    let colour = (0..3).map(channel).collect::<Option<Vec<f32>>>();
+    let grey = text.parse::<f32>().ok().filter(|v| (0.0..=1.0).contains(v)).map(|v| vec![v]);
+    match (text, colour.or(grey)) {
+        ("zeros", _) => Ok(Padding::Zeros),
+        ("border", _) => Ok(Padding::Border),
+        (_, Some(colour)) => Ok(Padding::Fill(colour)),
+        _ => Err(Failure::usage(
+            format!("unknown padding `{text}`"),
+            "give zeros, border, a grey value in 0..1, or a colour as #rrggbb",
+        )),
     }
 }
 

@@ -8,6 +8,7 @@ use upright::map::Map;
 use upright::tensor::{Batch, Signal};
 use upright::warp::{Kernel, Padding, Resample, View, border_colour, warp};
 
+use super::setup;
 use crate::Common;
 use crate::data::{Picture, decode};
 use crate::pixels;
@@ -43,7 +44,7 @@ pub struct Args {
     /// How values between pixels are found
     #[arg(long, value_enum, default_value = "bicubic")]
     kernel: KernelArg,
-    /// What lies outside: zeros, border, median (of the border), or a colour as #rrggbb
+    /// What lies outside: zeros, border, median (of the border), a grey value, or #rrggbb
     #[arg(long, default_value = "zeros", value_name = "KIND")]
     padding: String,
     /// Do not turn the photo as its EXIF orientation asks
@@ -139,28 +140,15 @@ fn posed(pose: &[String]) -> Result<Map> {
     Ok(map)
 }
 
+/// As everywhere, and `median`: the median colour of the picture's own border.
 fn padding(text: &str, batch: &Batch) -> Result<Padding> {
-    Ok(match text {
-        "zeros" => Padding::Zeros,
-        "border" => Padding::Border,
-        "median" => Padding::Fill(border_colour(batch, 0)?),
-        _ => {
-            let digits = text.strip_prefix('#').filter(|d| d.len() == 6);
-            let channel = |i: usize| {
-                let two = digits.and_then(|d| d.get(2 * i..2 * i + 2))?;
-                u8::from_str_radix(two, 16).ok().map(|v| f32::from(v) / 255.0)
-            };
-            let colour: Option<Vec<f32>> = (0..3).map(channel).collect();
-            let mut colour = colour.ok_or_else(|| {
-                Failure::usage(
-                    format!("unknown padding `{text}`"),
-                    "give zeros, border, median, or a colour as #rrggbb",
-                )
-            })?;
-            if matches!(batch.signal(), Signal::Image { channels: 1, .. }) {
-                colour = vec![0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2]];
-            }
-            Padding::Fill(colour)
+    if text == "median" {
+        return Ok(Padding::Fill(border_colour(batch, 0)?));
+    }
+    Ok(match (setup::padding(text)?, batch.signal()) {
+        (Padding::Fill(c), Signal::Image { channels: 1, .. }) if c.len() == 3 => {
+            Padding::Fill(vec![0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]])
         }
+        (other, _) => other,
     })
 }
