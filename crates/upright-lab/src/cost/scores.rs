@@ -39,7 +39,8 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Line {
     score: &'static str,
-    /// Median over the runs of the search's time relative to `energy` in the same run.
+    /// Median over the runs of the search's time relative to the mean of a search under
+    /// `energy` right before and one right after.
     relative: f64,
     lowest: f64,
     highest: f64,
@@ -70,15 +71,18 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     }
     let stored: Vec<f64> = states.iter().map(bytes).map(|b| b as f64 / 1e6).collect();
     let batch = samples::digits(args.images, 2)?.batch().clone();
+    let energy = canonicalizer(args, "energy", &State::new())?;
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); rows.len()];
     for _ in 0..args.runs {
         for (i, name) in rows.iter().enumerate() {
             let c = canonicalizer(args, name, &states[i])?;
             c.predict(&batch.select(&[0]))?;
-            times[i].push(timed(|| c.predict(&batch))?.0);
+            let (before, _) = timed(|| energy.predict(&batch))?;
+            let (own, _) = timed(|| c.predict(&batch))?;
+            let (after, _) = timed(|| energy.predict(&batch))?;
+            times[i].push(2.0 * own / (before + after));
         }
     }
-    let energy = rows.iter().position(|r| *r == "energy").unwrap_or(0);
     println!(
         "{:22} {:>9} {:>17} {:>10}   {} runs of {} views, bank {} x {}",
         "score",
@@ -91,7 +95,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
         outputs.features[0].cols()
     );
     for (i, score) in rows.iter().copied().enumerate() {
-        let ratios: Vec<f64> = times[i].iter().zip(&times[energy]).map(|(t, e)| t / e).collect();
+        let ratios = times[i].clone();
         let lowest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = ratios.iter().copied().fold(0.0, f64::max);
         let line = Line { score, relative: median(ratios), lowest, highest, stored: stored[i] };
