@@ -3,8 +3,7 @@
 use crate::support::{png, upright};
 use tempfile::tempdir;
 
-/// A quarter turn: the view's right reads the input's bottom, so the top-left bright
-/// pixel of the input is seen top right... worked below by the permutation itself.
+/// A quarter turn about the centre moves whole pixels.
 #[test]
 fn a_quarter_turn_permutes_the_pixels_and_the_inverse_undoes_it() {
     let folder = tempdir().unwrap();
