@@ -74,8 +74,8 @@ impl std::fmt::Debug for FitData<'_> {
             f,
             "FitData({} rows, held out {:?}, transformed {:?})",
             self.bank.len(),
-            self.held_out.map(|d| d.len()),
-            self.transformed.map(|d| d.len())
+            self.held_out.map(<dyn Dataset>::len),
+            self.transformed.map(<dyn Dataset>::len)
         )
     }
 }
@@ -202,12 +202,11 @@ impl Config {
             let rows = by_class(other, self.seed);
             spread(&rows, self.calibration.min(rows.len())).0
         };
-        let (rest, held) = match data.held_out {
-            Some(other) => (all, some(other)),
-            None => {
-                let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
-                (rest, held)
-            }
+        let (rest, held) = if let Some(other) = data.held_out {
+            (all, some(other))
+        } else {
+            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
+            (rest, held)
         };
         let bank = match self.bank {
             Some(most) => spread(&rest, most.min(rest.len())).0,
@@ -365,13 +364,11 @@ fn run_rows(
 }
 
 fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {
-    match all {
-        Some(all) => all.append(&more),
-        None => {
-            *all = Some(more);
-            Ok(())
-        }
+    if let Some(all) = all {
+        return all.append(&more);
     }
+    *all = Some(more);
+    Ok(())
 }
 
 #[cfg(test)]

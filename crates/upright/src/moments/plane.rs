@@ -69,8 +69,9 @@ pub(super) fn of_image(
     width: usize,
 ) -> Option<Covariance> {
     let size = height * width;
-    let on_border =
-        |i: usize| i < width || i >= size - width || i % width == 0 || i % width == width - 1;
+    let on_border = |i: usize| {
+        i < width || i >= size - width || i.is_multiple_of(width) || i % width == width - 1
+    };
     let mut ink = vec![0.0f32; size];
     for channel in item.chunks_exact(size).take(channels) {
         let mut border: Vec<f32> =
