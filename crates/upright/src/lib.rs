@@ -28,6 +28,7 @@ pub mod space;
 pub mod state;
 pub mod stats;
 pub mod tensor;
+pub mod tune;
 pub mod warp;
 
 pub use error::{Error, Result};
