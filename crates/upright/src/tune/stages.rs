@@ -212,3 +212,6 @@ impl Protocol {
         format!("{label}; {parts} parts, {counts}, top {}, {} starts", self.top, self.starts.len())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -328,3 +328,6 @@ fn attempt(
     });
     (steps, outcome)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,8 +9,9 @@
 //! Understanding Its Algorithm Components").
 //!
 //! Knobs that always exist together form a group. A group is drawn after those
-//! it depends on, from the trials in which it existed: the good ones among
-//! these, not among all. Failed trials are never good ones. As values do not
+//! it depends on; its densities are made of the trials in which it existed,
+//! good ones being good among all trials, so that a branch without any is still
+//! explored by the prior. Failed trials are never good ones. As values do not
 //! change when a point is tried again, no point is proposed twice.
 
 use rand_chacha::ChaCha8Rng;
@@ -94,7 +95,8 @@ fn good_ones(n: usize) -> usize {
     n.div_ceil(10).min(25)
 }
 
-/// The places of a group in the good trials and in the rest, oldest first.
+/// The places of a group in the good trials and in the rest, oldest first;
+/// trials in which it did not exist are left out.
 fn split(knobs: &Knobs, group: &[usize], trials: &[Trial]) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
     let place = |trial: &Trial| -> Option<Vec<f64>> {
         let knobs = group.iter().map(|&k| &knobs.all()[k]);
@@ -103,7 +105,7 @@ fn split(knobs: &Knobs, group: &[usize], trials: &[Trial]) -> (Vec<Vec<f64>>, Ve
     let seen: Vec<(&Trial, Vec<f64>)> =
         trials.iter().filter_map(|t| place(t).map(|p| (t, p))).collect();
     let mut ranked: Vec<&Trial> =
-        seen.iter().map(|s| s.0).filter(|t| !matches!(t.outcome, Outcome::Failed(_))).collect();
+        trials.iter().filter(|t| !matches!(t.outcome, Outcome::Failed(_))).collect();
     ranked.sort_by(|a, b| a.rank(b));
     ranked.truncate(good_ones(ranked.len()));
     let (mut good, mut rest) = (Vec::new(), Vec::new());
