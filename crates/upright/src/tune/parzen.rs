@@ -53,9 +53,11 @@ impl<'a> Parzen<'a> {
         let mut weights = recency(points.len());
         weights.push(1.0);
         let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|w| *w /= sum);
-        let column = |at: usize| points.iter().map(move |p| p[at]).collect();
-        let factors = ranges.iter().enumerate().map(|(at, range)| Factor::new(range, column(at)));
+        for weight in &mut weights {
+            *weight /= sum;
+        }
+        let column = |at: usize| points.iter().map(|p| p[at]).collect::<Vec<f64>>();
+        let factors = ranges.iter().enumerate().map(|(at, range)| Factor::new(range, &column(at)));
         Parzen { weights, factors: factors.collect() }
     }
 
@@ -80,14 +82,14 @@ impl<'a> Parzen<'a> {
 }
 
 impl<'a> Factor<'a> {
-    fn new(range: &'a Range, places: Vec<f64>) -> Self {
+    fn new(range: &'a Range, places: &[f64]) -> Self {
         let Some(ends) = range.ends() else {
             let Range::Choice(values) = range else { return Factor::Choice(Vec::new()) };
-            return Factor::Choice(chances(values.len(), &places));
+            return Factor::Choice(chances(values.len(), places));
         };
         let middle = ends.0.midpoint(ends.1);
         let means = places.iter().map(|p| p.clamp(ends.0, ends.1)).chain([middle]);
-        let deviations = deviations(&places, ends).into_iter().chain([ends.1 - ends.0]);
+        let deviations = deviations(places, ends).into_iter().chain([ends.1 - ends.0]);
         let kernels = means.zip(deviations).map(|(mean, deviation)| {
             let whole = mass((ends.0 - mean) / deviation, (ends.1 - mean) / deviation);
             (mean, deviation, libm::log(whole))
@@ -169,7 +171,9 @@ fn chances(values: usize, places: &[f64]) -> Vec<Vec<f64>> {
             *chance += 1.0;
         }
         let sum: f64 = row.iter().sum();
-        row.iter_mut().for_each(|chance| *chance /= sum);
+        for chance in &mut row {
+            *chance /= sum;
+        }
         row
     })
     .collect()
@@ -225,7 +229,7 @@ mod tests {
         assert_eq!(recency(24), [1.0; 24]);
         let weights = recency(28);
         near(weights[0], 1.0 / 28.0);
-        near(weights[1], (1.0 / 28.0 + 1.0) / 2.0);
+        near(weights[1], 29.0 / 56.0);
         assert_eq!(weights[2..], [1.0; 26]);
         near(recency(26)[0], 1.0 / 26.0);
     }

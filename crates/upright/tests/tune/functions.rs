@@ -183,10 +183,6 @@ fn keep_up_with_optuna(functions: &[Function]) {
             (0..SEEDS).map(|seed| best(function, seed, peer.trials)).collect();
         found.sort_by(f64::total_cmp);
         let median = found[19].midpoint(found[20]);
-        println!(
-            "{:16} {median:.3e} optuna {:.3e} random {:.3e}",
-            function.name, peer.optuna, peer.random
-        );
         if median > 1.5 * peer.optuna || median > peer.random / 1.5 {
             behind.push(format!("{} {median} against {}", function.name, peer.optuna));
         }
