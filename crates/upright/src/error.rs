@@ -207,6 +207,14 @@ pub enum Error {
         /// What is wrong with the first.
         reason: String,
     },
+    /// A space, a study or an objective that cannot be tuned.
+    #[error("tuning: {why}")]
+    Tune {
+        /// What is wrong.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
     /// Input or output failed.
     #[error("{path}: {source}")]
     Io {
@@ -257,6 +265,7 @@ impl Error {
             Error::TooLarge { .. } => "input::too_large",
             Error::Data { .. } => "data::unreadable",
             Error::Corrupt { .. } => "data::corrupt",
+            Error::Tune { .. } => "tune::study",
             Error::Io { .. } => "io",
         }
     }
@@ -295,6 +304,7 @@ impl Error {
             | Error::TooFew { help, .. }
             | Error::Preprocess { help, .. }
             | Error::Picture { help, .. }
+            | Error::Tune { help, .. }
             | Error::Data { help, .. } => help.clone(),
             _ => String::new(),
         }
