@@ -246,8 +246,8 @@ impl Space {
 
     /// The lines that searches sweep one after the other: the axis and its line, in order.
     pub fn lines(&self) -> Vec<(usize, usize)> {
-        let of = |(i, a): (usize, &Box<dyn Axis>)| (0..a.lines()).map(move |line| (i, line));
-        self.axes.iter().enumerate().flat_map(of).collect()
+        let counts = self.axes.iter().map(|a| a.lines()).enumerate();
+        counts.flat_map(|(i, count)| (0..count).map(move |line| (i, line))).collect()
     }
 
     /// Whether its maps can be applied to such a signal; if not, says what to do.
