@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Config, Prediction, Silent, transformed_copies};
+use upright::canonicalizer::{
+    Canonicalizer, Config, FitData, Prediction, Silent, transformed_copies,
+};
 use upright::config::Part;
 use upright::dataset::Samples;
 use upright::model::{Model, Options, Tap};
@@ -74,7 +76,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &options)?;
     let config = Config { calibration: 1000, ..args.parts.config(common)? };
     let training = samples::digits(TRAINING, BANK_SEED)?;
-    let mut c = config.fit(model, &training, None, &mut Silent)?;
+    let mut c = config.fit(model, &FitData::new(&training), &mut Silent)?;
     let tau = c.gate().tau();
 
     let half = args.count as usize / 2;
