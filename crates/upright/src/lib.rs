@@ -23,6 +23,7 @@ pub mod preprocess;
 pub mod readout;
 pub mod reduce;
 pub mod registry;
+mod rotation;
 pub mod samples;
 pub mod score;
 pub mod search;

@@ -9,7 +9,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration};
 use crate::model::Model;
-use crate::moments::{self, Covariance, Moments};
+use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
 use crate::readout;
 use crate::score::{self, Bank};
@@ -145,6 +145,7 @@ impl Config {
     ) -> Result<Canonicalizer> {
         self.check()?;
         let space = self.space.build()?;
+        space.check(model.signal())?;
         let (bank_rows, held) = self.split(data);
 
         watch.phase("bank", bank_rows.len());
@@ -292,7 +293,7 @@ fn prove(c: &mut Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<()
     Ok(())
 }
 
-/// Copies of inputs under random poses of a space, one each, clamped to 0..1.
+/// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
 ///
 /// The pose of an input follows from the seed and its content, so a copy does not depend
 /// on the batch it is made in.
@@ -345,7 +346,7 @@ fn run_rows(
     data: &dyn Dataset,
     rows: &[usize],
     watch: &mut dyn Watch,
-) -> Result<(Outputs, Vec<u32>, Vec<Option<Covariance>>)> {
+) -> Result<(Outputs, Vec<u32>, Vec<Option<Shape>>)> {
     let mut all: Option<Outputs> = None;
     let mut labels = Vec::with_capacity(rows.len());
     let mut shapes = Vec::new();
@@ -354,7 +355,7 @@ fn run_rows(
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {
-            shapes.extend(moments::covariances(&loaded.batch).into_iter().step_by(stride));
+            shapes.extend(moments::shapes(&loaded.batch).into_iter().step_by(stride));
             extend(&mut all, model.run(&loaded.batch)?)?;
         }
         watch.advance(chunk.len());
