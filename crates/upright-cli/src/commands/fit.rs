@@ -34,6 +34,12 @@ pub struct Args {
     /// Which part of the held-out data to read, where there are several
     #[arg(long, value_enum)]
     held_out_split: Option<crate::data::Split>,
+    /// Read only held-out rows whose names fit this pattern; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    held_out_include: Vec<String>,
+    /// True classes of all held-out rows in order, as for --labels
+    #[arg(long, value_name = "FILE")]
+    held_out_labels: Option<PathBuf>,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -96,7 +102,14 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         None => None,
         Some(path) => {
             let split = args.held_out_split;
-            let held = DataArgs { split, limit: None, ..args.reading.clone() };
+            let held = DataArgs {
+                split,
+                limit: None,
+                include: args.held_out_include.clone(),
+                exclude: Vec::new(),
+                labels: args.held_out_labels.clone(),
+                ..args.reading.clone()
+            };
             Some(open(std::slice::from_ref(path), &held, Want::Labelled, &model, common)?)
         }
     };
