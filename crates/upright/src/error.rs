@@ -204,8 +204,10 @@ pub enum Error {
         help: String,
     },
     /// More rows of a data source are unreadable than are tolerated.
-    #[error("{count} of {total} images unreadable, first: `{first}` ({reason})")]
+    #[error("{count} of {total} {what} unreadable, first: `{first}` ({reason})")]
     Corrupt {
+        /// What the rows are: `images`, `sketches`, `clouds`.
+        what: &'static str,
         /// Unreadable rows found so far.
         count: usize,
         /// Rows in all.
