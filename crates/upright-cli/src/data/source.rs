@@ -20,7 +20,6 @@ use crate::report::{Failure, Note, Result};
 use crate::rows::{Format, Rows};
 
 /// Items that can be decoded one by one, from several threads.
-#[expect(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait Items: Send + Sync {
     /// How many there are.
     fn len(&self) -> usize;

@@ -4,6 +4,7 @@
 //! What is only defined, not drawn (`defs`, `symbol`, `clipPath` ...) is left
 //! out. Style sheets and `use` are not followed.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use roxmltree::{Document, Node, ParsingOptions};
@@ -112,7 +113,7 @@ fn outline(node: Node, name: &str) -> Result<Option<String>, String> {
         "polyline" | "polygon" => node.attribute("points").map(|text| {
             let mut path = String::new();
             for (i, (x, y)) in PointsParser::from(text).enumerate() {
-                path += &format!("{}{x} {y}", if i == 0 { 'M' } else { 'L' });
+                let _ = write!(path, "{}{x} {y}", if i == 0 { 'M' } else { 'L' });
             }
             path + if name == "polygon" && !path_is_empty(text) { "Z" } else { "" }
         }),
