@@ -30,7 +30,7 @@ pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
     /// Labelled, upright data: class folders, a path,label list, or a file of many inputs: idx,
-    /// npz, npy, QuickDraw ndjson
+    /// npz, npy, ndjson
     data: PathBuf,
     /// Labelled data the model was not trained on, to calibrate and prove on
     /// [default: a fifth of DATA, at most --calibration rows]

@@ -165,7 +165,7 @@ pub(super) fn xyz() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// QuickDraw lines.
+/// Lines of `QuickDraw`.
 pub(super) fn ndjson() -> Vec<Vec<u8>> {
     vec![
         b"{\"word\":\"cat\",\"key_id\":\"0-1\",\"drawing\":[[[0,10,20],[0,5,0]],[[3,4],[5,6]]]}\n\
