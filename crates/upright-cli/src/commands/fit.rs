@@ -19,14 +19,19 @@ pub const EXAMPLES: &str = "Examples:
   upright fit model.onnx train/                      one folder a class; writes model.upright
   upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
   upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
-  upright fit model.onnx mnist/ --split train --reduce pool";
+  upright fit model.onnx mnist/ --split train --reduce pool
+  upright fit model.onnx s.ndjson.gz --exclude '*-7?' --held-out s.ndjson.gz --held-out-include '*-7?'
+                                                     parts of one file, by the names of its rows
+  upright fit model.onnx points.npy --labels labels.csv
+  upright fit model.onnx list.csv --split train      columns path,row,label,split";
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// Labelled, upright data: class folders, a path,label list, idx files or npz
+    /// Labelled, upright data: class folders, a path,label list, or a file of many inputs: idx,
+    /// npz, npy, ndjson
     data: PathBuf,
     /// Labelled data the model was not trained on, to calibrate and prove on
     /// [default: a fifth of DATA, at most --calibration rows]
