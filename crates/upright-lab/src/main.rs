@@ -4,6 +4,8 @@
 mod cost;
 mod model;
 mod onnx_write;
+#[cfg(feature = "train")]
+mod pooled;
 mod resnet;
 mod train;
 
