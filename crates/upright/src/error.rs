@@ -52,6 +52,14 @@ pub enum Error {
         /// What is allowed.
         range: String,
     },
+    /// A space whose maps cannot be applied to the model's signal.
+    #[error("space: {why}")]
+    WrongSpace {
+        /// What does not fit.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
     /// The ONNX file cannot be read as a model.
     #[error("{path}: not a usable ONNX model: {why}")]
     Model {
@@ -242,6 +250,7 @@ impl Error {
             Error::Shape { .. } | Error::Picture { .. } => "input::shape",
             Error::UnknownName { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
+            Error::WrongSpace { .. } => "config::space",
             Error::Model { .. } => "onnx::model",
             Error::Operators { .. } => "onnx::op",
             Error::Gradient { .. } => "onnx::gradient",
@@ -293,6 +302,7 @@ impl Error {
             }
             Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
+            | Error::WrongSpace { help, .. }
             | Error::Preprocess { help, .. }
             | Error::Picture { help, .. }
             | Error::Data { help, .. } => help.clone(),

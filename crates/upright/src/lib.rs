@@ -20,6 +20,7 @@ pub mod outputs;
 pub mod preprocess;
 pub mod reduce;
 pub mod registry;
+mod rotation;
 pub mod samples;
 pub mod score;
 pub mod search;

@@ -14,7 +14,7 @@ use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
 use crate::preprocess::{Overrides, Picture, Preprocess};
 use crate::reduce::{Reduce, Reduction};
-use crate::tensor::{Batch, Matrix, Signal};
+use crate::tensor::{Batch, Matrix, Signal, SignalKind};
 
 mod describe;
 mod pullback;
@@ -73,8 +73,15 @@ pub struct Options {
     pub exact: Option<Preprocess>,
     /// The tensor of logits; by default the output of that name, or the first of rank 2.
     pub output: Option<String>,
-    /// What one item is; by default read off the input's shape and name.
+    /// What one item is and how large; by default read off the input's shape, the model's
+    /// metadata (`signal`: `image`, `strokes` or `clouds`) and the input's name.
     pub signal: Option<Signal>,
+    /// What one item is, its size read off the input's shape.
+    #[serde(skip)]
+    pub kind: Option<SignalKind>,
+    /// Rows of strokes or points of a cloud, where the model leaves them open.
+    #[serde(skip)]
+    pub rows: Option<usize>,
     /// Items a micro-batch; a batch size fixed in the model goes first.
     pub micro_batch: Option<usize>,
     /// Threads of the engine; by default one a core. Does not change results.
@@ -92,6 +99,8 @@ impl Default for Options {
             exact: None,
             output: None,
             signal: None,
+            kind: None,
+            rows: None,
             micro_batch: None,
             threads: None,
             engine: "rten".into(),
@@ -196,7 +205,7 @@ impl Model {
     fn new(graph: Graph, beside: Overrides, options: &Options) -> Result<Self> {
         let input = describe::input(&graph)?;
         let said = options.preprocess.clone().or(beside).or(Overrides::from_metadata(&graph));
-        let (signal, said) = describe::signal(&graph, &input, said, options.signal)?;
+        let (signal, said) = describe::signal(&graph, &input, said, options)?;
         let preprocess = options.exact.clone().unwrap_or(said);
         let output = describe::output(&graph, options.output.as_deref())?;
         let ending = graph.ending(&output);

@@ -87,6 +87,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
+    args.parts.suit(&mut config, &model);
+    config.space.build()?.check(model.signal())?;
     let data =
         open(std::slice::from_ref(&args.data), &args.reading, Want::Labelled, &model, common)?;
     if !data.classes().is_empty() {

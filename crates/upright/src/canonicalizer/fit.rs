@@ -50,6 +50,7 @@ impl Config {
     ) -> Result<Canonicalizer> {
         self.check()?;
         let space = self.space.build()?;
+        space.check(model.signal())?;
         let search = search::make(&self.search)?;
         let all = by_class(data, self.seed);
         let (bank_rows, held_rows) = if let Some(other) = held_out {
@@ -219,7 +220,7 @@ fn add(total: &mut Accuracy, part: &Accuracy) {
     }
 }
 
-/// Copies of inputs under random poses of a space, one each, clamped to 0..1.
+/// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
 ///
 /// The pose of an input follows from the seed and its content, so a copy does not depend
 /// on the batch it is made in.

@@ -17,7 +17,7 @@ use crate::search::{self, Brief, Run, Search, Seen};
 use crate::seed;
 use crate::space::{Space, SpaceConfig};
 use crate::state::State;
-use crate::tensor::{Batch, argmax};
+use crate::tensor::{Batch, Signal, argmax};
 use crate::warp::Resample;
 
 mod fit;
@@ -69,6 +69,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The default over the space that suits a signal; see [`SpaceConfig::of_signal`].
+    pub fn of_signal(signal: Signal) -> Self {
+        Config { space: SpaceConfig::of_signal(signal), ..Config::default() }
+    }
+
     /// Whether every part exists and every setting is in its range.
     pub fn check(&self) -> Result<()> {
         self.space.build()?;
@@ -134,11 +139,13 @@ impl Canonicalizer {
         score: &State,
         gate: &State,
     ) -> Result<Self> {
+        let space = config.space.build()?;
+        space.check(model.signal())?;
         Ok(Canonicalizer {
             score: score::load(&config.score, score)?,
             search: search::make(&config.search)?,
             gate: gate::load(&config.gate, gate)?,
-            space: config.space.build()?,
+            space,
             model,
             config,
             report,
