@@ -4,6 +4,7 @@
 
 mod commands;
 mod data;
+mod figure;
 mod help;
 mod pixels;
 mod progress;
