@@ -1,7 +1,7 @@
 //! One file that holds everything a fit made: `*.upright`.
 //!
-//! The format is safetensors. The tensors are those of the fitted score
-//! (`score.*`) and gate (`gate.*`); the only metadata entry, `manifest`, is a
+//! The format is safetensors. The tensors are those of the fitted parts
+//! (`score.*`, `readout.*`, `gate.*`, `abstain.*`, `moments.*`); the only metadata entry, `manifest`, is a
 //! JSON object with sorted keys: format version, tool version, the model's
 //! fingerprint, how to load the model, the config, the fit's report, and the
 //! BLAKE3 of every tensor and of the manifest itself. No code, no paths, no
@@ -18,13 +18,13 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::canonicalizer::{Canonicalizer, Config, FitReport};
+use crate::canonicalizer::{Canonicalizer, Config, FitReport, States};
 use crate::error::{Error, Result};
 use crate::model::{Model, Options};
 use crate::state::{Data, State, Stored};
 
 /// The format this version writes.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// Largest artifact that is read: 8 GiB.
 pub const LARGEST: u64 = 8 << 30;
@@ -63,8 +63,7 @@ pub struct Manifest {
 pub struct Artifact {
     /// Its manifest.
     pub manifest: Manifest,
-    score: State,
-    gate: State,
+    states: States,
 }
 
 impl Artifact {
@@ -101,7 +100,7 @@ impl Artifact {
         let manifest: Manifest =
             serde_json::from_value(value).map_err(|e| bad(format!("manifest: {e}")))?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| bad(e.to_string()))?;
-        let (mut score, mut gate) = (State::new(), State::new());
+        let mut states = States::default();
         let mut seen = 0;
         for (tensor, view) in tensors.iter() {
             if manifest.tensors.get(tensor) != Some(&hash(view.data())) {
@@ -110,8 +109,11 @@ impl Artifact {
             seen += 1;
             let stored = stored(&view).map_err(|why| bad(format!("tensor `{tensor}`: {why}")))?;
             match tensor.split_once('.') {
-                Some(("score", name)) => score.put(name, stored),
-                Some(("gate", name)) => gate.put(name, stored),
+                Some(("score", name)) => states.score.put(name, stored),
+                Some(("readout", name)) => states.readout.put(name, stored),
+                Some(("gate", name)) => states.gate.put(name, stored),
+                Some(("abstain", name)) => optional(&mut states.abstain).put(name, stored),
+                Some(("moments", name)) => optional(&mut states.moments).put(name, stored),
                 _ => {}
             }
         }
@@ -121,7 +123,7 @@ impl Artifact {
                 manifest.tensors.len()
             )));
         }
-        Ok(Artifact { manifest, score, gate })
+        Ok(Artifact { manifest, states })
     }
 
     /// Joins the artifact with its model, which must be the one it was fitted on.
@@ -132,13 +134,7 @@ impl Artifact {
             return Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) });
         }
         model.set_class_names(self.manifest.classes);
-        Canonicalizer::restore(
-            model,
-            self.manifest.config,
-            self.manifest.report,
-            &self.score,
-            &self.gate,
-        )
+        Canonicalizer::restore(model, self.manifest.config, self.manifest.report, &self.states)
     }
 }
 
@@ -146,7 +142,15 @@ impl Canonicalizer {
     /// The artifact's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut tensors: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
-        for (prefix, state) in [("score", self.score().state()), ("gate", self.gate().state())] {
+        let states = self.states();
+        let parts = [
+            ("score", Some(states.score)),
+            ("readout", Some(states.readout)),
+            ("gate", Some(states.gate)),
+            ("abstain", states.abstain),
+            ("moments", states.moments),
+        ];
+        for (prefix, state) in parts.into_iter().filter_map(|(p, s)| s.map(|s| (p, s))) {
             for (name, stored) in state.tensors() {
                 let (dtype, bytes) = bytes_of(&stored.data);
                 tensors.insert(format!("{prefix}.{name}"), (dtype, stored.shape.clone(), bytes));
@@ -227,6 +231,10 @@ fn check_header(bytes: &[u8]) -> std::result::Result<(), String> {
         return Err(format!("its header claims {length} bytes of {}", rest.len()));
     }
     Ok(())
+}
+
+fn optional(state: &mut Option<State>) -> &mut State {
+    state.get_or_insert_with(State::new)
 }
 
 fn hash(bytes: &[u8]) -> String {

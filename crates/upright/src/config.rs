@@ -220,6 +220,12 @@ impl Part {
         self.with(name, Value::Word(value.into()))
     }
 
+    /// The same component with one flag changed.
+    #[must_use]
+    pub fn flag(self, name: impl Into<String>, value: bool) -> Self {
+        self.with(name, Value::Flag(value))
+    }
+
     /// Fills in the defaults and checks every setting against the table.
     pub fn resolve(&self, params: &'static [Param]) -> Result<Settings> {
         let mut values: BTreeMap<&'static str, Value> =

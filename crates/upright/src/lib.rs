@@ -4,6 +4,7 @@
 //! classified; familiar inputs pass through untouched.
 #![forbid(unsafe_code)]
 
+pub mod abstain;
 pub mod artifact;
 pub mod axes;
 pub mod canonicalizer;
@@ -15,9 +16,11 @@ pub mod gate;
 pub mod linalg;
 pub mod map;
 pub mod model;
+pub mod moments;
 pub mod onnx;
 pub mod outputs;
 pub mod preprocess;
+pub mod readout;
 pub mod reduce;
 pub mod registry;
 mod rotation;
@@ -29,6 +32,7 @@ pub mod space;
 pub mod state;
 pub mod stats;
 pub mod tensor;
+pub mod trace;
 pub mod warp;
 
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config, Silent};
+use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent};
 use upright::config::Part;
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
@@ -17,7 +17,8 @@ fn model() -> Model {
 fn fitted() -> Canonicalizer {
     let config =
         Config { score: Part::new("proto"), calibration: 100, budget: 4, ..Config::default() };
-    config.fit(model(), &samples::digits(300, 1).unwrap(), None, &mut Silent).unwrap()
+    let data = samples::digits(300, 1).unwrap();
+    config.fit(model(), &FitData::new(&data), &mut Silent).unwrap()
 }
 
 /// Replaces a text in the file and keeps the header's length true.

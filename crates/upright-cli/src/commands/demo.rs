@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Config, Prediction, Silent, transformed_copies};
+use upright::canonicalizer::{
+    Canonicalizer, Config, FitData, Prediction, Silent, transformed_copies,
+};
 use upright::config::{Part, Value};
 use upright::dataset::Samples;
 use upright::model::{Model, Options, Tap};
@@ -151,7 +153,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         config.gate.settings.entry("margin".into()).or_insert(Value::Number(margin));
     }
     let training = (scene.data)(TRAINING, BANK_SEED)?;
-    let mut c = config.fit(model, &training, None, &mut Silent)?;
+    let mut c = config.fit(model, &FitData::new(&training), &mut Silent)?;
     let tau = c.gate().tau();
 
     let half = args.count as usize / 2;

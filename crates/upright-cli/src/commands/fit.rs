@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Advice, FitReport, Watch};
+use upright::canonicalizer::{Advice, FitData, FitReport, Transforms, Watch};
+use upright::dataset::Dataset;
 use upright::model::Model;
 
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
@@ -34,6 +35,14 @@ pub struct Args {
     /// Which part of the held-out data to read, where there are several
     #[arg(long, value_enum)]
     held_out_split: Option<crate::data::Split>,
+    /// Labelled data that really came transformed, to calibrate and prove on
+    /// [default: copies of held-out data under random poses]
+    #[arg(long, value_name = "DATA")]
+    transformed: Option<PathBuf>,
+    /// Largest share of right answers that may be withheld by abstaining, e.g. 0.02
+    /// [default: always answer]
+    #[arg(long, value_name = "SHARE")]
+    abstain: Option<f64>,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -84,6 +93,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.parts.config(common)?;
     config.bank = args.bank;
     config.calibration = args.calibration;
+    config.abstain = args.abstain;
     config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
@@ -94,26 +104,30 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if !data.classes().is_empty() {
         model.set_class_names(data.classes().to_vec());
     }
-    let held_out = match &args.held_out {
-        None => None,
-        Some(path) => {
-            let split = args.held_out_split;
-            let held = DataArgs { split, limit: None, ..args.reading.clone() };
-            Some(open(std::slice::from_ref(path), &held, Want::Labelled, &model, common)?)
-        }
+    let other = |path: &Option<PathBuf>| {
+        let split = args.held_out_split;
+        let held = DataArgs { split, limit: None, ..args.reading.clone() };
+        path.as_ref()
+            .map(|path| open(std::slice::from_ref(path), &held, Want::Labelled, &model, common))
+            .transpose()
     };
+    let (held_out, transformed) = (other(&args.held_out)?, other(&args.transformed)?);
     if !common.quiet && !common.json {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
         for tap in model.taps() {
             eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());
         }
-        eprintln!("data       {} rows", upright::dataset::Dataset::len(&data));
+        eprintln!("data       {} rows", data.len());
     }
     let mut bars = Bars { quiet: common.quiet, bar: None };
-    let held = held_out.as_ref().map(|h| h as &dyn upright::dataset::Dataset);
-    let fitted = config.fit(model, &data, held, &mut bars);
+    let given = FitData {
+        bank: &data,
+        held_out: held_out.as_ref().map(|s| s as &dyn Dataset),
+        transformed: transformed.as_ref().map(|s| s as &dyn Dataset),
+    };
+    let fitted = config.fit(model, &given, &mut bars);
     drop(bars);
-    for source in std::iter::once(&data).chain(&held_out) {
+    for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
         note(source, common)?;
     }
     let fitted = fitted?;
@@ -159,9 +173,13 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
         None => eprintln!("gate       no threshold"),
     }
     eprintln!(
-        "proof      {} held-out samples{}, upright and transformed by random poses (synthetic)",
+        "proof      {} held-out samples{}, upright and {}",
         up.before.of,
-        if apart { "" } else { " of the same data" }
+        if apart { "" } else { " of the same data" },
+        match report.transforms {
+            Transforms::Synthetic => "transformed by random poses (synthetic)",
+            Transforms::Given => "as many that came transformed as were given",
+        }
     );
     eprintln!("                       upright   transformed");
     eprintln!("  model alone         {:>8}   {:>11}", up.before.to_string(), tr.before.to_string());
@@ -171,6 +189,16 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
         up.searched.to_string(),
         tr.searched.to_string()
     );
+    if up.abstained.hits + tr.abstained.hits > 0 {
+        eprintln!(
+            "  unanswered          {:>8}   {:>11}",
+            up.abstained.to_string(),
+            tr.abstained.to_string()
+        );
+    }
+    for note in &report.notes {
+        eprintln!("note       {note}");
+    }
     eprintln!("verdict    {sentence}");
     eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
     eprintln!("next       upright predict {} IMAGES", model.display());

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use upright::config::{Param, Value};
 use upright::registry::Kind;
-use upright::{axes, engine, gate, score, search, space};
+use upright::{axes, engine, gate, readout, score, search, space};
 
 use crate::Common;
 use crate::report::Result;
@@ -64,7 +64,10 @@ fn tables() -> Vec<Table> {
     vec![
         table("scores", score::TABLE, score_needs),
         table("searches", search::TABLE, gradient),
-        table("gates", gate::TABLE, |_| vec![]),
+        table("readouts", readout::TABLE, |_| vec![]),
+        table("gates", gate::TABLE, |make| {
+            if make.searched { vec!["labels", "searches"] } else { vec![] }
+        }),
         table("spaces", space::PRESETS, |_| vec![]),
         table("axes", axes::TABLE, |_| vec![]),
         table("engines", engine::TABLE, |_| vec![]),

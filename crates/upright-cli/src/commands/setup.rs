@@ -124,13 +124,17 @@ pub struct PartArgs {
     /// Which inputs to search (`upright list gates`)
     #[arg(long, value_name = "NAME", default_value = "conformal")]
     pub gate: String,
+    /// How the views become one answer (`upright list readouts`)
+    #[arg(long, value_name = "NAME", default_value = "lowest")]
+    pub readout: String,
     /// Views a search may look at
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub budget: usize,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
     #[arg(long, value_name = "KIND", default_value = "zeros")]
     pub padding: String,
-    /// A setting of a part: `k=5` of the score, `search.NAME=..`, `gate.alpha=0.02`
+    /// A setting of a part: `k=5` of the score, `search.NAME=..`, `readout.NAME=..`,
+    /// `gate.alpha=0.02`
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 }
@@ -148,6 +152,7 @@ impl PartArgs {
         let mut config = Config {
             score: Part::new(&self.score),
             search: Part::new(&self.search),
+            readout: Part::new(&self.readout),
             gate: Part::new(&self.gate),
             space: match &self.transforms {
                 Some(text) => SpaceConfig::parse(text)?,
@@ -162,6 +167,7 @@ impl PartArgs {
             let (name, value) = split_setting(setting)?;
             let (part, name) = match name.split_once('.') {
                 Some(("search", name)) => (&mut config.search, name),
+                Some(("readout", name)) => (&mut config.readout, name),
                 Some(("gate", name)) => (&mut config.gate, name),
                 Some(("score", name)) => (&mut config.score, name),
                 _ => (&mut config.score, name),

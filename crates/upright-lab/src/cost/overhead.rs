@@ -1,7 +1,7 @@
 //! Everything around the network against the engine alone.
 
 use serde::Serialize;
-use upright::canonicalizer::{Config, Silent};
+use upright::canonicalizer::{Config, FitData, Silent};
 use upright::config::Part;
 use upright::samples;
 use upright::search::sobol;
@@ -54,7 +54,8 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
         ..Config::default()
     };
     let training = samples::digits(args.bank, 1)?;
-    let c = config.fit(args.network.load(Some(args.dim))?, &training, None, &mut Silent)?;
+    let c =
+        config.fit(args.network.load(Some(args.dim))?, &FitData::new(&training), &mut Silent)?;
     let bare = args.network.load(None)?;
     let batch = samples::digits(args.images, 2)?.batch().clone();
     let views = views(&batch, args.budget, c.space());

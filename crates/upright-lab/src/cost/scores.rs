@@ -2,7 +2,7 @@
 //! score, relative to `energy`.
 
 use serde::Serialize;
-use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport};
+use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport, States, Transforms};
 use upright::config::Part;
 use upright::dataset::Dataset;
 use upright::gate::{self, Calibration};
@@ -148,16 +148,18 @@ fn canonicalizer(args: &Args, name: &str, state: &State) -> upright::Result<Cano
         budget: args.budget,
         ..Config::default()
     };
-    let none = Calibration { upright: &[], transformed: &[] };
-    let gate = gate::fit(&config.gate, &none)?.state();
+    let gate = gate::fit(&config.gate, &Calibration::NONE)?.state();
+    let states = States { score: state.clone(), gate, ..States::default() };
     let report = FitReport {
         bank: args.bank,
         calibrated_on: 0,
+        transforms: Transforms::Synthetic,
         tau: None,
         auroc: None,
         upright: Accuracy::default(),
         transformed: Accuracy::default(),
         nan: 0,
+        notes: vec![],
     };
-    Canonicalizer::restore(args.network.load(Some(args.dim))?, config, report, state, &gate)
+    Canonicalizer::restore(args.network.load(Some(args.dim))?, config, report, &states)
 }

@@ -1,23 +1,35 @@
 //! Fitting: split, fill the bank, fit the score, calibrate the gate, prove
 //! the result on samples that none of them has seen.
 
-use super::report::{Accuracy, FitReport};
+use super::calibrate::chunks;
+use super::report::{Accuracy, FitReport, Transforms};
 use super::{Canonicalizer, Config};
+use crate::config::{Part, Value};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration};
 use crate::model::Model;
+use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
+use crate::readout;
 use crate::score::{self, Bank};
-use crate::search;
+use crate::search::{self, moved};
 use crate::seed;
 use crate::space::Space;
-use crate::stats::{Share, auroc};
 use crate::tensor::{Batch, Matrix};
 use crate::warp::{Resample, View, warp};
 
 /// Rows read and run at a time.
-const CHUNK: usize = 256;
+pub(super) const CHUNK: usize = 256;
+
+/// Bank samples of which transformed copies are made for scores that learn from them.
+const COPIES: usize = 2000;
+
+/// Bank samples whose moments are looked at.
+const MEASURED: usize = 4096;
+
+/// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
+const JITTER: f32 = 0.01;
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -36,132 +48,201 @@ impl Watch for Silent {
     fn advance(&mut self, _: usize) {}
 }
 
+/// What a canonicalizer is fitted on.
+#[derive(Clone, Copy)]
+pub struct FitData<'a> {
+    /// Labelled, upright data that fills the bank.
+    pub bank: &'a dyn Dataset,
+    /// Labelled, upright data that the model was not trained on, to calibrate and prove on;
+    /// `None` holds some of the bank's data out.
+    pub held_out: Option<&'a dyn Dataset>,
+    /// Labelled data that came transformed; `None` transforms the held-out data by random
+    /// poses of the space.
+    pub transformed: Option<&'a dyn Dataset>,
+}
+
+impl<'a> FitData<'a> {
+    /// One data set for everything.
+    pub fn new(bank: &'a dyn Dataset) -> Self {
+        FitData { bank, held_out: None, transformed: None }
+    }
+}
+
+impl std::fmt::Debug for FitData<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "FitData({} rows, held out {:?}, transformed {:?})",
+            self.bank.len(),
+            self.held_out.map(<dyn Dataset>::len),
+            self.transformed.map(<dyn Dataset>::len)
+        )
+    }
+}
+
+/// Held-out inputs of both kinds.
+pub(super) struct Held<'a> {
+    data: &'a dyn Dataset,
+    /// Inputs that came transformed; otherwise copies are made.
+    pub(super) given: Option<&'a dyn Dataset>,
+    pub(super) upright: Vec<usize>,
+    pub(super) transformed: Vec<usize>,
+    seed: u64,
+}
+
+impl Held<'_> {
+    /// Chunks of rows, upright (true) and transformed (false).
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (bool, &[usize])> {
+        chunks(&self.upright, &self.transformed)
+    }
+
+    /// Inputs and their classes.
+    pub(super) fn read(
+        &self,
+        c: &Canonicalizer,
+        upright: bool,
+        rows: &[usize],
+    ) -> Result<(Batch, Vec<Option<u32>>)> {
+        let data = self.given.filter(|_| !upright).unwrap_or(self.data);
+        let loaded = data.read(rows)?;
+        let labels = loaded.rows.iter().map(|&r| data.label(r)).collect();
+        let copies = !upright && self.given.is_none();
+        let batch = if copies {
+            transformed_copies(&loaded.batch, &c.space, &c.config.resample, self.seed)?
+        } else {
+            loaded.batch
+        };
+        Ok((batch, labels))
+    }
+
+    /// Copies under tiny poses, resampled as transformed copies are.
+    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch> {
+        copies(batch, &c.config.resample, |item| {
+            let mut rng = seed::stream(seed::of_content(self.seed ^ 0x6a69_7474, item));
+            let steps: Vec<f32> =
+                (0..c.space.size()).map(|_| JITTER * (2.0 * seed::unit(&mut rng) - 1.0)).collect();
+            c.space.map(&moved(&c.space, &c.space.identity(), &steps))
+        })
+    }
+
+    fn split(self) -> (Self, Self) {
+        let half = |rows: &[usize]| spread(rows, rows.len().div_ceil(2));
+        let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
+        (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
+    }
+}
+
 impl Config {
-    /// Fits a canonicalizer for a model on labelled, upright data.
+    /// Fits a canonicalizer for a model.
     ///
-    /// The gate is calibrated, and the result proven, on samples held out from `data`, or
-    /// on `held_out` if given: data the model was not trained on makes both honest.
+    /// The gate is calibrated, and the result proven, on halves of the held-out data that
+    /// share no sample: data the model was not trained on makes both honest.
     pub fn fit(
         &self,
         model: Model,
-        data: &dyn Dataset,
-        held_out: Option<&dyn Dataset>,
+        data: &FitData,
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
         self.check()?;
         let space = self.space.build()?;
         space.check(model.signal())?;
-        let search = search::make(&self.search)?;
-        let all = by_class(data, self.seed);
-        let (bank_rows, held_rows) = if let Some(other) = held_out {
-            let rows = by_class(other, self.seed);
-            (all, spread(&rows, self.calibration.min(rows.len())).0)
-        } else {
-            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
-            (rest, held)
-        };
-        let bank_rows = match self.bank {
-            Some(most) => spread(&bank_rows, most.min(bank_rows.len())).0,
-            None => bank_rows,
-        };
+        let (bank_rows, held) = self.split(data);
 
         watch.phase("bank", bank_rows.len());
-        let (outputs, labels) = run_rows(&model, data, &bank_rows, watch)?;
+        let (outputs, labels, shapes) = run_rows(&model, data.bank, &bank_rows, watch)?;
         self.check_bank_size(&labels, &model)?;
+        let copies = self.copies(&model, data.bank, &bank_rows, &space)?;
         let bank = Bank {
             outputs: &outputs,
             labels: &labels,
             head: model.head(),
-            transformed: None,
+            transformed: copies.as_ref(),
             seed: self.seed,
         };
         let score = score::fit(&self.score, &bank)?;
         let size = outputs.len();
         drop(outputs);
 
-        let held = held_out.unwrap_or(data);
-        let (gate_rows, proof_rows) = spread(&held_rows, held_rows.len().div_ceil(2));
+        let (gate_rows, proof_rows) = held.split();
+        let report = FitReport {
+            bank: size,
+            calibrated_on: gate_rows.upright.len(),
+            transforms: if data.transformed.is_some() {
+                Transforms::Given
+            } else {
+                Transforms::Synthetic
+            },
+            tau: None,
+            auroc: None,
+            upright: Accuracy::default(),
+            transformed: Accuracy::default(),
+            nan: 0,
+            notes: score.note().into_iter().collect(),
+        };
         let mut c = Canonicalizer {
-            gate: gate::fit(
-                &crate::config::Part::new("never"),
-                &Calibration { upright: &[], transformed: &[] },
-            )?,
+            gate: gate::fit(&Part::new("never"), &Calibration::NONE)?,
+            readout: readout::candidates(&Part::new("lowest"), 0.0)?.swap_remove(0),
+            abstain: None,
+            moments: Moments::fit(&shapes, &space),
+            search: search::make(&self.search)?,
             model,
             score,
-            search,
             space,
             config: self.clone(),
-            report: FitReport {
-                bank: size,
-                calibrated_on: gate_rows.len(),
-                tau: None,
-                auroc: None,
-                upright: Accuracy::default(),
-                transformed: Accuracy::default(),
-                nan: 0,
-            },
+            report,
         };
-        self.calibrate(&mut c, held, &gate_rows, watch)?;
-        self.prove(&mut c, held, &proof_rows, watch)?;
+        self.calibrate(&mut c, &gate_rows, watch)?;
+        prove(&mut c, &proof_rows, watch)?;
         Ok(c)
     }
 
-    /// Fits the gate on the energies of upright and transformed held-out samples.
-    fn calibrate(
-        &self,
-        c: &mut Canonicalizer,
-        held: &dyn Dataset,
-        rows: &[usize],
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
-        watch.phase("calibrate", rows.len());
-        let (mut upright, mut transformed) = (Vec::new(), Vec::new());
-        for rows in rows.chunks(CHUNK) {
-            let loaded = held.read(rows)?;
-            upright.extend(c.raw(&loaded.batch)?.1);
-            let copies = transformed_copies(&loaded.batch, &c.space, &self.resample, self.seed)?;
-            transformed.extend(c.raw(&copies)?.1);
-            watch.advance(rows.len());
-        }
-        let nan = upright.iter().chain(&transformed).filter(|e| e.is_nan()).count();
-        let total = upright.len() + transformed.len();
-        if nan * 100 > total {
-            return Err(Error::NanScore {
-                score: self.score.name.clone(),
-                count: nan,
-                total,
-                cause: "the model's logits or features are not numbers for these inputs".into(),
-            });
-        }
-        let calibration = Calibration { upright: &upright, transformed: &transformed };
-        c.gate = gate::fit(&self.gate, &calibration)?;
-        c.report.nan = nan;
-        c.report.tau = Some(c.gate.tau()).filter(|t| t.is_finite());
-        c.report.auroc = auroc(&upright, &transformed);
-        Ok(())
+    /// Which rows fill the bank and which are held out.
+    fn split<'a>(&self, data: &FitData<'a>) -> (Vec<usize>, Held<'a>) {
+        let all = by_class(data.bank, self.seed);
+        let some = |other: &dyn Dataset| {
+            let rows = by_class(other, self.seed);
+            spread(&rows, self.calibration.min(rows.len())).0
+        };
+        let (rest, held) = if let Some(other) = data.held_out {
+            (all, some(other))
+        } else {
+            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
+            (rest, held)
+        };
+        let bank = match self.bank {
+            Some(most) => spread(&rest, most.min(rest.len())).0,
+            None => rest,
+        };
+        let transformed = data.transformed.map_or_else(|| held.clone(), some);
+        let held = Held {
+            data: data.held_out.unwrap_or(data.bank),
+            given: data.transformed,
+            upright: held,
+            transformed,
+            seed: self.seed,
+        };
+        (bank, held)
     }
 
-    /// Measures accuracy before and after on samples that nothing was fitted on.
-    fn prove(
+    /// Outputs of transformed bank samples, for a score that learns from them.
+    fn copies(
         &self,
-        c: &mut Canonicalizer,
-        held: &dyn Dataset,
+        model: &Model,
+        data: &dyn Dataset,
         rows: &[usize],
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
-        watch.phase("prove", 2 * rows.len());
-        for rows in rows.chunks(CHUNK) {
-            let loaded = held.read(rows)?;
-            let labels: Vec<Option<u32>> = loaded.rows.iter().map(|&r| held.label(r)).collect();
-            let upright = accuracy(c, &loaded.batch, &labels)?;
-            watch.advance(rows.len());
-            let copies = transformed_copies(&loaded.batch, &c.space, &self.resample, self.seed)?;
-            let transformed = accuracy(c, &copies, &labels)?;
-            watch.advance(rows.len());
-            add(&mut c.report.upright, &upright);
-            add(&mut c.report.transformed, &transformed);
+        space: &Space,
+    ) -> Result<Option<Outputs>> {
+        let learns = |v: &Value| *v == Value::Word("from-transformed".into());
+        if !self.score.settings.values().any(learns) {
+            return Ok(None);
         }
-        Ok(())
+        let mut all: Option<Outputs> = None;
+        for rows in spread(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
+            let batch = data.read(rows)?.batch;
+            let copies = transformed_copies(&batch, space, &self.resample, self.seed)?;
+            extend(&mut all, model.run(&copies)?)?;
+        }
+        Ok(all)
     }
 
     /// Refuses a bank in which the score's `k` neighbours do not exist.
@@ -199,25 +280,17 @@ impl Config {
     }
 }
 
-fn accuracy(c: &Canonicalizer, batch: &Batch, labels: &[Option<u32>]) -> Result<Accuracy> {
-    let predictions = c.predict(batch)?;
-    let known = || predictions.iter().zip(labels).filter_map(|(p, l)| l.map(|l| (p, l)));
-    Ok(Accuracy {
-        before: Share::count(known().map(|(p, l)| p.raw_label == l)),
-        after: Share::count(known().map(|(p, l)| p.label == l)),
-        searched: Share::count(predictions.iter().map(|p| p.evaluations > 1)),
-    })
-}
-
-fn add(total: &mut Accuracy, part: &Accuracy) {
-    for (total, part) in [
-        (&mut total.before, part.before),
-        (&mut total.after, part.after),
-        (&mut total.searched, part.searched),
-    ] {
-        total.hits += part.hits;
-        total.of += part.of;
+/// Measures accuracy before and after on samples that nothing was fitted on.
+fn prove(c: &mut Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<()> {
+    watch.phase("prove", held.upright.len() + held.transformed.len());
+    for (upright, rows) in held.chunks() {
+        let (batch, labels) = held.read(c, upright, rows)?;
+        let predictions = c.predict(&batch)?;
+        let total = if upright { &mut c.report.upright } else { &mut c.report.transformed };
+        total.add(&predictions, &labels);
+        watch.advance(rows.len());
     }
+    Ok(())
 }
 
 /// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
@@ -230,13 +303,21 @@ pub fn transformed_copies(
     resample: &Resample,
     seed: u64,
 ) -> Result<Batch> {
-    let views: Vec<View> = (0..batch.len())
-        .map(|item| {
-            let mut rng = seed::stream(seed::of_content(seed ^ 0x7472_616e, batch.item(item)));
-            let unit: Vec<f32> = (0..space.cube()).map(|_| seed::unit(&mut rng)).collect();
-            View { item, map: space.map(&space.draw(&unit)) }
-        })
-        .collect();
+    copies(batch, resample, |item| {
+        let mut rng = seed::stream(seed::of_content(seed ^ 0x7472_616e, item));
+        let unit: Vec<f32> = (0..space.cube()).map(|_| seed::unit(&mut rng)).collect();
+        space.map(&space.draw(&unit))
+    })
+}
+
+/// A copy of each input under the map that its content gives.
+fn copies(
+    batch: &Batch,
+    resample: &Resample,
+    map: impl Fn(&[f32]) -> crate::map::Map,
+) -> Result<Batch> {
+    let views: Vec<View> =
+        (0..batch.len()).map(|item| View { item, map: map(batch.item(item)) }).collect();
     warp(batch, &views, &Resample { clamp: true, ..resample.clone() })
 }
 
@@ -259,31 +340,36 @@ fn spread(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
     (taken, rest)
 }
 
-/// Outputs and labels of some rows of a data set.
+/// Outputs, labels and moments of some rows of a data set.
 fn run_rows(
     model: &Model,
     data: &dyn Dataset,
     rows: &[usize],
     watch: &mut dyn Watch,
-) -> Result<(Outputs, Vec<u32>)> {
+) -> Result<(Outputs, Vec<u32>, Vec<Option<Shape>>)> {
     let mut all: Option<Outputs> = None;
     let mut labels = Vec::with_capacity(rows.len());
+    let mut shapes = Vec::new();
+    let stride = rows.len().div_ceil(MEASURED).max(1);
     for chunk in rows.chunks(CHUNK) {
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {
-            let outputs = model.run(&loaded.batch)?;
-            match &mut all {
-                Some(all) => all.append(&outputs)?,
-                None => all = Some(outputs),
-            }
+            shapes.extend(moments::shapes(&loaded.batch).into_iter().step_by(stride));
+            extend(&mut all, model.run(&loaded.batch)?)?;
         }
         watch.advance(chunk.len());
     }
-    Ok((
-        all.unwrap_or(Outputs { logits: Matrix::zeros(0, model.classes()), features: vec![] }),
-        labels,
-    ))
+    let none = || Outputs { logits: Matrix::zeros(0, model.classes()), features: vec![] };
+    Ok((all.unwrap_or_else(none), labels, shapes))
+}
+
+fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {
+    if let Some(all) = all {
+        return all.append(&more);
+    }
+    *all = Some(more);
+    Ok(())
 }
 
 #[cfg(test)]

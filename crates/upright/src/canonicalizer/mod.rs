@@ -1,31 +1,38 @@
-//! Where the parts meet: a model, a score, a search, a gate and a space make
-//! a [`Canonicalizer`]. No other module sees them all.
+//! Where the parts meet: a model, a score, a search, a readout, a gate and a
+//! space make a [`Canonicalizer`]. No other module sees them all.
 //!
 //! [`Config::fit`] makes one from data; only then can it
 //! [`Canonicalizer::predict`].
 
 use serde::{Deserialize, Serialize};
 
+use crate::abstain::{Abstain, Doubt};
 use crate::config::Part;
 use crate::error::{Error, Result};
-use crate::gate::{self, Gate};
+use crate::gate::{self, Gate, Look};
 use crate::map::Map;
 use crate::model::Model;
+use crate::moments::Moments;
 use crate::outputs::Outputs;
+use crate::readout::{self, Answer, Readout};
 use crate::score::{self, Score};
 use crate::search::{self, Brief, Run, Search, Seen};
 use crate::seed;
 use crate::space::{Space, SpaceConfig};
 use crate::state::State;
 use crate::tensor::{Batch, Signal, argmax};
+use crate::trace::Trace;
 use crate::warp::Resample;
 
+mod calibrate;
 mod fit;
+mod orbit;
 mod report;
 mod views;
 
-pub use fit::{Silent, Watch, transformed_copies};
-pub use report::{Accuracy, Advice, FitReport};
+pub use fit::{FitData, Silent, Watch, transformed_copies};
+pub use orbit::{Consistency, Orbit};
+pub use report::{Accuracy, Advice, FitReport, Transforms};
 
 /// Everything that is chosen before a fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,8 +41,13 @@ pub struct Config {
     pub score: Part,
     /// Where to look for a more familiar view.
     pub search: Part,
+    /// How the views of a search become one answer.
+    pub readout: Part,
     /// Which inputs to search and which results to believe.
     pub gate: Part,
+    /// Largest share of right answers that may be withheld from searched inputs by
+    /// abstaining; `None` always answers.
+    pub abstain: Option<f64>,
     /// The poses an input may have.
     pub space: SpaceConfig,
     /// How views are resampled.
@@ -57,7 +69,9 @@ impl Default for Config {
         Config {
             score: Part::new("knn"),
             search: Part::new("random"),
+            readout: Part::new("lowest"),
             gate: Part::new("conformal"),
+            abstain: None,
             space: SpaceConfig::default(),
             resample: Resample::default(),
             budget: 60,
@@ -78,6 +92,7 @@ impl Config {
     pub fn check(&self) -> Result<()> {
         self.space.build()?;
         self.score.resolve(score::row(&self.score.name)?.params)?;
+        self.readout.resolve(readout::row(&self.readout.name)?.params)?;
         self.gate.resolve(gate::row(&self.gate.name)?.params)?;
         search::make(&self.search).map(drop)
     }
@@ -93,6 +108,9 @@ pub enum Verdict {
     Accepted,
     /// It was searched but the gate did not believe any view: the bare model's answer.
     Rejected,
+    /// It was searched, and no view looks familiar enough, or views of two classes look
+    /// nearly equally familiar: the label is a best guess, with its rival.
+    Abstained,
 }
 
 /// The answer for one input.
@@ -100,7 +118,9 @@ pub enum Verdict {
 pub struct Prediction {
     /// The predicted class.
     pub label: u32,
-    /// The logits it comes from: those of the winning view.
+    /// After a search, the class of the most familiar view of another class.
+    pub rival: Option<u32>,
+    /// The logits it comes from: those of the winning view, or what the views voted.
     pub logits: Vec<f32>,
     /// The class the bare model predicts.
     pub raw_label: u32,
@@ -124,10 +144,28 @@ pub struct Canonicalizer {
     model: Model,
     score: Box<dyn Score>,
     search: Box<dyn Search>,
+    readout: Box<dyn Readout>,
     gate: Box<dyn Gate>,
+    abstain: Option<Abstain>,
+    moments: Option<Moments>,
     space: Space,
     config: Config,
     report: FitReport,
+}
+
+/// What the fitted parts store.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct States {
+    /// The score.
+    pub score: State,
+    /// The readout.
+    pub readout: State,
+    /// The gate.
+    pub gate: State,
+    /// The limits of abstaining, if it may abstain.
+    pub abstain: Option<State>,
+    /// The moments of upright inputs, if they mean anything.
+    pub moments: Option<State>,
 }
 
 impl Canonicalizer {
@@ -136,20 +174,37 @@ impl Canonicalizer {
         model: Model,
         config: Config,
         report: FitReport,
-        score: &State,
-        gate: &State,
+        states: &States,
     ) -> Result<Self> {
         let space = config.space.build()?;
         space.check(model.signal())?;
+        let moments = match &states.moments {
+            Some(state) => Moments::load(state, &space)?,
+            None => None,
+        };
         Ok(Canonicalizer {
-            score: score::load(&config.score, score)?,
+            score: score::load(&config.score, &states.score)?,
             search: search::make(&config.search)?,
-            gate: gate::load(&config.gate, gate)?,
+            readout: readout::load(&config.readout, &states.readout)?,
+            gate: gate::load(&config.gate, &states.gate)?,
+            abstain: states.abstain.as_ref().map(Abstain::load).transpose()?,
+            moments,
             space,
             model,
             config,
             report,
         })
+    }
+
+    /// What the fitted parts store; [`Canonicalizer::restore`] takes it back.
+    pub fn states(&self) -> States {
+        States {
+            score: self.score.state(),
+            readout: self.readout.state(),
+            gate: self.gate.state(),
+            abstain: self.abstain.as_ref().map(Abstain::state),
+            moments: self.moments.as_ref().map(Moments::state),
+        }
     }
 
     /// The same parts behind another search, with another budget.
@@ -163,9 +218,25 @@ impl Canonicalizer {
     /// The same parts behind another gate, which must need no calibration
     /// (`always`, `never`, or a `threshold` whose tau is given).
     pub fn set_gate(&mut self, gate: Part) -> Result<()> {
-        let none = gate::Calibration { upright: &[], transformed: &[] };
-        self.gate = gate::fit(&gate, &none)?;
+        self.gate = gate::fit(&gate, &gate::Calibration::NONE)?;
         self.config.gate = gate;
+        Ok(())
+    }
+
+    /// The same parts behind another readout, which must need no calibration (`lowest`,
+    /// or a `vote` whose temperature is given).
+    pub fn set_readout(&mut self, part: Part) -> Result<()> {
+        let mut candidates = readout::candidates(&part, 0.0)?;
+        if candidates.len() > 1 {
+            return Err(Error::BadSetting {
+                part: format!("readout {}", part.name),
+                name: "temperature".into(),
+                value: "auto".into(),
+                range: "a number; only a fit can choose it".into(),
+            });
+        }
+        self.readout = candidates.swap_remove(0);
+        self.config.readout = part;
         Ok(())
     }
 
@@ -199,6 +270,11 @@ impl Canonicalizer {
         &self.space
     }
 
+    /// The moments of upright inputs, if they mean anything.
+    pub fn moments(&self) -> Option<&Moments> {
+        self.moments.as_ref()
+    }
+
     /// Energies of inputs as they are, and what the bare model says.
     pub fn raw(&self, batch: &Batch) -> Result<(Outputs, Vec<f32>)> {
         let outputs = self.model.run(batch)?;
@@ -212,6 +288,42 @@ impl Canonicalizer {
     /// on the batch it comes in, the thread count or the order. An input that is kept or
     /// rejected gets the bare model's logits bit for bit.
     pub fn predict(&self, batch: &Batch) -> Result<Vec<Prediction>> {
+        let raw = self.begin(batch)?;
+        let mut predictions: Vec<Prediction> = raw.iter().map(|t| self.kept(t)).collect();
+        let (rows, raw): (Vec<usize>, Vec<Trace>) = raw
+            .into_iter()
+            .enumerate()
+            .filter(|(_, trace)| self.gate.search(trace.raw_look()))
+            .unzip();
+        for (row, trace) in rows.iter().zip(self.search_rows(batch, &rows, raw)?) {
+            self.settle(&mut predictions[*row], &trace);
+        }
+        Ok(predictions)
+    }
+
+    /// Searches every input of a batch, whatever the gate says, and returns all that was
+    /// looked at.
+    pub fn trace(&self, batch: &Batch) -> Result<Vec<Trace>> {
+        let rows: Vec<usize> = (0..batch.len()).collect();
+        self.search_rows(batch, &rows, self.begin(batch)?)
+    }
+
+    /// What the gate makes of a finished search of an input.
+    pub fn decide(&self, trace: &Trace) -> Prediction {
+        let mut prediction = self.kept(trace);
+        if self.gate.search(trace.raw_look()) {
+            self.settle(&mut prediction, trace);
+        }
+        prediction
+    }
+
+    /// The answer that the readout gives for a search.
+    pub fn read(&self, trace: &Trace) -> Option<Answer> {
+        self.readout.read(trace)
+    }
+
+    /// Looks at inputs as they are.
+    fn begin(&self, batch: &Batch) -> Result<Vec<Trace>> {
         if batch.signal() != self.model.signal() {
             return Err(Error::shape(
                 "inputs",
@@ -219,69 +331,73 @@ impl Canonicalizer {
                 batch.signal().shape(),
             ));
         }
-        let (outputs, raw) = self.raw(batch)?;
-        let identity = self.space.identity();
-        let mut predictions: Vec<Prediction> = outputs
-            .logits
-            .iter()
-            .zip(&raw)
-            .map(|(logits, &energy)| {
-                let label = argmax(logits) as u32;
-                Prediction {
-                    label,
-                    logits: logits.to_vec(),
-                    raw_label: label,
-                    energy_before: energy,
-                    energy_after: energy,
-                    map: self.space.map(&identity),
-                    pose: identity.clone(),
-                    verdict: Verdict::Kept,
-                    evaluations: 1,
-                }
-            })
-            .collect();
-        let searched: Vec<usize> = (0..batch.len()).filter(|&i| self.gate.search(raw[i])).collect();
-        let found = self.search_rows(batch, &searched, &predictions)?;
-        for (&row, found) in searched.iter().zip(found) {
-            self.settle(&mut predictions[row], found);
-        }
-        Ok(predictions)
+        let (outputs, energies) = self.raw(batch)?;
+        let seen = |energy, logits: &[f32]| Seen {
+            pose: self.space.identity(),
+            energy,
+            label: argmax(logits) as u32,
+            gradient: None,
+        };
+        Ok(energies
+            .into_iter()
+            .zip(outputs.logits.iter())
+            .map(|(energy, logits)| Trace::new(seen(energy, logits), logits.to_vec()))
+            .collect())
     }
 
-    /// Runs the searches of some rows in step and returns each row's evaluations.
-    fn search_rows(&self, batch: &Batch, rows: &[usize], raw: &[Prediction]) -> Result<Vec<Found>> {
-        let starts: Vec<Seen> = rows
-            .iter()
-            .map(|&row| Seen {
-                pose: raw[row].pose.clone(),
-                energy: raw[row].energy_before,
-                label: raw[row].raw_label,
-                gradient: None,
-            })
-            .collect();
+    /// The bare model's answer.
+    fn kept(&self, trace: &Trace) -> Prediction {
+        let Look { energy, label } = trace.raw_look();
+        Prediction {
+            label,
+            rival: None,
+            logits: trace.raw_logits.clone(),
+            raw_label: label,
+            energy_before: energy,
+            energy_after: energy,
+            map: self.space.map(&trace.raw.pose),
+            pose: trace.raw.pose.clone(),
+            verdict: Verdict::Kept,
+            evaluations: 1,
+        }
+    }
+
+    /// Runs the searches of some rows in step, each going on from its trace.
+    fn search_rows(
+        &self,
+        batch: &Batch,
+        rows: &[usize],
+        mut traces: Vec<Trace>,
+    ) -> Result<Vec<Trace>> {
+        let starts: Vec<Seen> = traces.iter().map(|t| t.raw.clone()).collect();
+        let seeds: Vec<Vec<Vec<f32>>> = rows.iter().map(|&row| self.seeds(batch, row)).collect();
         let mut runs: Vec<Box<dyn Run + '_>> = rows
             .iter()
             .zip(&starts)
-            .map(|(&row, raw)| {
+            .zip(&seeds)
+            .map(|((&row, raw), seeds)| {
                 self.search.start(&Brief {
                     space: &self.space,
                     seed: seed::of_content(self.config.seed, batch.item(row)),
                     budget: self.config.budget,
                     raw,
+                    seeds,
                 })
             })
             .collect();
-        let mut found: Vec<Found> = rows.iter().map(|_| Found::default()).collect();
+        // A gradient that cannot be had is not paid for.
+        let gradients = self.model.differentiable().is_ok();
         loop {
             let mut asked = Vec::new();
             let mut counts = vec![0; runs.len()];
             for (i, run) in runs.iter_mut().enumerate() {
-                let room = self.config.budget - found[i].cost;
+                let room = self.config.budget - traces[i].cost;
                 if room == 0 {
                     continue;
                 }
                 let asks = run.ask(room);
-                let cost: usize = asks.iter().map(search::Ask::cost).sum();
+                let cost: usize =
+                    if gradients { asks.iter().map(search::Ask::cost).sum() } else { asks.len() };
                 if cost > room {
                     return Err(Error::BadSetting {
                         part: format!("search {}", self.config.search.name),
@@ -291,7 +407,7 @@ impl Canonicalizer {
                     });
                 }
                 counts[i] = asks.len();
-                found[i].cost += cost;
+                traces[i].cost += cost;
                 asked.extend(asks.into_iter().map(|ask| (rows[i], ask)));
             }
             if asked.is_empty() {
@@ -303,43 +419,47 @@ impl Canonicalizer {
                     let (told, logits): (Vec<Seen>, Vec<Vec<f32>>) =
                         seen.by_ref().take(counts[i]).unzip();
                     run.tell(&told);
-                    found[i].seen.extend(told);
-                    found[i].logits.extend(logits);
+                    traces[i].seen.extend(told);
+                    traces[i].logits.extend(logits);
                 }
             }
         }
-        for (found, run) in found.iter_mut().zip(&runs) {
-            found.pick = run.pick();
+        for (trace, run) in traces.iter_mut().zip(&runs) {
+            trace.pick = run.pick();
         }
-        Ok(found)
+        Ok(traces)
     }
 
-    /// Lets the gate decide between the input as it is and the best view found.
-    fn settle(&self, prediction: &mut Prediction, found: Found) {
-        prediction.evaluations += found.cost;
+    /// The poses that the search wants to be told of an input.
+    fn seeds(&self, batch: &Batch, row: usize) -> Vec<Vec<f32>> {
+        let count = self.search.seeds(self.config.budget);
+        match &self.moments {
+            Some(moments) if count > 0 => {
+                moments.seeds(&self.space, batch.signal(), batch.item(row), count)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Lets the gate decide between the input as it is and the answer of its search.
+    fn settle(&self, prediction: &mut Prediction, trace: &Trace) {
+        prediction.evaluations += trace.cost;
         prediction.verdict = Verdict::Rejected;
-        let best = found.pick.or_else(|| search::lowest(found.seen.iter().map(|s| s.energy)));
-        let Some((best, logits)) =
-            best.and_then(|i| found.seen.get(i).zip(found.logits.into_iter().nth(i)))
-        else {
-            return;
-        };
-        if self.gate.accept(prediction.energy_before, best.energy) {
+        let answer = self.readout.read(trace);
+        let believed = answer.filter(|a| self.gate.accept(trace.raw_look(), a.look));
+        if let Some(answer) = believed {
+            let pose = &trace.seen[answer.view].pose;
             prediction.verdict = Verdict::Accepted;
-            prediction.label = best.label;
-            prediction.energy_after = best.energy;
-            prediction.map = self.space.map(&best.pose);
-            prediction.pose.clone_from(&best.pose);
-            prediction.logits = logits;
+            prediction.label = answer.look.label;
+            prediction.energy_after = answer.look.energy;
+            prediction.map = self.space.map(pose);
+            prediction.pose.clone_from(pose);
+            prediction.logits = answer.logits;
+        }
+        let doubt = Doubt::of(trace, prediction.label, prediction.energy_after);
+        prediction.rival = doubt.rival;
+        if self.abstain.is_some_and(|a| a.holds(&doubt)) {
+            prediction.verdict = Verdict::Abstained;
         }
     }
-}
-
-/// What one search has evaluated so far.
-#[derive(Debug, Default)]
-struct Found {
-    seen: Vec<Seen>,
-    logits: Vec<Vec<f32>>,
-    cost: usize,
-    pick: Option<usize>,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Prediction, Verdict};
 use crate::stats::Share;
 
 /// Accuracy of the bare model and behind the gate, on the same inputs.
@@ -13,6 +14,37 @@ pub struct Accuracy {
     pub after: Share,
     /// How many inputs were searched.
     pub searched: Share,
+    /// How many inputs were left unanswered; they count as wrong in `after` only if their
+    /// best guess is.
+    pub abstained: Share,
+}
+
+impl Accuracy {
+    /// Counts some predictions; those without a label count only where none is needed.
+    pub fn add(&mut self, predictions: &[Prediction], labels: &[Option<u32>]) {
+        let count = |share: &mut Share, hit: bool| {
+            share.of += 1;
+            share.hits += usize::from(hit);
+        };
+        for (p, label) in predictions.iter().zip(labels) {
+            if let Some(label) = *label {
+                count(&mut self.before, p.raw_label == label);
+                count(&mut self.after, p.label == label);
+            }
+            count(&mut self.searched, p.evaluations > 1);
+            count(&mut self.abstained, p.verdict == Verdict::Abstained);
+        }
+    }
+}
+
+/// Where transformed inputs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transforms {
+    /// Copies of upright inputs under random poses of the space.
+    Synthetic,
+    /// Data that came transformed.
+    Given,
 }
 
 /// What a fit found out. Accuracies are on held-out samples that neither the
@@ -23,16 +55,20 @@ pub struct FitReport {
     pub bank: usize,
     /// Samples the gate was calibrated on.
     pub calibrated_on: usize,
+    /// Where the transformed inputs come from.
+    pub transforms: Transforms,
     /// The energy above which inputs are searched; absent if unlimited.
     pub tau: Option<f32>,
     /// How often a transformed input scores higher than an upright one.
     pub auroc: Option<f64>,
     /// Upright inputs.
     pub upright: Accuracy,
-    /// The same inputs, transformed by random poses of the space.
+    /// Transformed inputs.
     pub transformed: Accuracy,
     /// Calibration energies that are not numbers.
     pub nan: usize,
+    /// What else is worth knowing, e.g. what compressing the bank has lost.
+    pub notes: Vec<String>,
 }
 
 /// Whether to use the result.
@@ -105,15 +141,18 @@ mod tests {
             before: Share { hits: before, of: 1000 },
             after: Share { hits: after, of: 1000 },
             searched: Share { hits: 500, of: 1000 },
+            abstained: Share::default(),
         };
         FitReport {
             bank: 1,
             calibrated_on: 1,
+            transforms: Transforms::Synthetic,
             tau: Some(0.0),
             auroc: Some(auroc),
             upright: accuracy(up),
             transformed: accuracy(tr),
             nan: 0,
+            notes: vec![],
         }
     }
 

@@ -1,7 +1,7 @@
 //! Every input is searched, and the lowest energy wins: the paper's
 //! always-on canonicalization.
 
-use super::{Calibration, Gate, Make};
+use super::{Calibration, Gate, Look, Make};
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::registry::Kind;
@@ -14,7 +14,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "always",
     about: "search every input; the lowest energy wins",
     params: NONE,
-    make: Make { fit, load },
+    make: Make { searched: false, fit, load },
 };
 
 #[derive(Debug)]
@@ -31,8 +31,8 @@ fn load(_: &Settings, _: &State) -> Result<Box<dyn Gate>> {
 }
 
 impl Gate for Always {
-    fn search(&self, raw: f32) -> bool {
-        !raw.is_nan()
+    fn search(&self, raw: Look) -> bool {
+        !raw.energy.is_nan()
     }
 
     fn tau(&self) -> f32 {

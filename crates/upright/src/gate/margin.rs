@@ -6,18 +6,18 @@
 //! by the range instead, which one outlier can stretch).
 
 use super::threshold::{QUANTILE, TAU, read_tau, tau};
-use super::{Calibration, Gate, Make, sorted};
+use super::{Calibration, Gate, Look, Make, sorted};
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::registry::Kind;
-use crate::state::State;
+use crate::state::{State, damaged};
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "margin",
     about: "a threshold that also asks for a clear improvement before it accepts",
     params: &[TAU, QUANTILE, MARGIN],
-    make: Make { fit, load },
+    make: Make { searched: false, fit, load },
 };
 
 /// How clear an improvement must be.
@@ -33,44 +33,33 @@ pub(super) const MARGIN: Param = Param::real(
 #[derive(Debug)]
 pub(super) struct Margin {
     tau: f32,
-    share: f32,
-    scale: Vec<f32>,
+    scale: Scale,
 }
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
-    Ok(Box::new(Margin::new(tau(settings, calibration)?, settings, calibration)))
+    let scale = Scale::new(settings.real("margin") as f32, calibration);
+    Ok(Box::new(Margin::new(tau(settings, calibration)?, scale)))
 }
 
-/// Restores a [`Margin`], however its threshold was found.
-pub(super) fn load(settings: &Settings, state: &State) -> Result<Box<dyn Gate>> {
-    Ok(Box::new(Margin {
-        tau: read_tau(state)?,
-        share: settings.real("margin") as f32,
-        scale: state.read_f32("scale")?,
-    }))
+/// Restores a [`Margin`], however its threshold and its margin were found.
+pub(super) fn load(_: &Settings, state: &State) -> Result<Box<dyn Gate>> {
+    Ok(Box::new(Margin { tau: read_tau(state)?, scale: Scale::read(state)? }))
 }
 
 impl Margin {
-    /// The gate with a threshold already found.
-    pub(super) fn new(tau: f32, settings: &Settings, calibration: &Calibration) -> Self {
-        let all: Vec<f32> =
-            calibration.upright.iter().chain(calibration.transformed).copied().collect();
-        Margin { tau, share: settings.real("margin") as f32, scale: sorted(&all) }
-    }
-
-    fn below(&self, energy: f32) -> usize {
-        self.scale.partition_point(|&e| e < energy)
+    /// The gate with a threshold and a margin already found.
+    pub(super) fn new(tau: f32, scale: Scale) -> Self {
+        Margin { tau, scale }
     }
 }
 
 impl Gate for Margin {
-    fn search(&self, raw: f32) -> bool {
-        raw > self.tau
+    fn search(&self, raw: Look) -> bool {
+        raw.energy > self.tau
     }
 
-    fn accept(&self, raw: f32, best: f32) -> bool {
-        let overtaken = self.below(raw).saturating_sub(self.below(best)) as f32;
-        best < raw && overtaken >= self.share * self.scale.len() as f32 - 1e-3
+    fn accept(&self, raw: Look, best: Look) -> bool {
+        self.scale.clear(raw.energy, best.energy)
     }
 
     fn tau(&self) -> f32 {
@@ -78,23 +67,72 @@ impl Gate for Margin {
     }
 
     fn state(&self) -> State {
-        State::new().f32("tau", &[self.tau]).f32("scale", &self.scale)
+        self.scale.store(State::new().f32("tau", &[self.tau]))
+    }
+}
+
+/// The scale on which improvements are measured, and how large one must be.
+#[derive(Debug, Clone)]
+pub(super) struct Scale {
+    margin: f32,
+    energies: Vec<f32>,
+}
+
+impl Scale {
+    /// The scale of all calibration energies.
+    pub(super) fn new(margin: f32, calibration: &Calibration) -> Self {
+        Scale {
+            margin,
+            energies: sorted(calibration.upright.iter().chain(calibration.transformed)),
+        }
+    }
+
+    /// The same scale with another margin.
+    pub(super) fn with(&self, margin: f32) -> Self {
+        Scale { margin, ..self.clone() }
+    }
+
+    /// Whether `best` is lower than `raw` by the margin.
+    pub(super) fn clear(&self, raw: f32, best: f32) -> bool {
+        best < raw && self.overtaken(raw, best) >= self.margin - 1e-6
+    }
+
+    /// The share of calibration energies in `best..raw`.
+    fn overtaken(&self, raw: f32, best: f32) -> f32 {
+        let below = |energy| self.energies.partition_point(|&e| e < energy);
+        let overtaken = below(raw).saturating_sub(below(best));
+        overtaken as f32 / self.energies.len().max(1) as f32
+    }
+
+    /// Adds the scale to what a gate stores.
+    pub(super) fn store(&self, state: State) -> State {
+        state.f32("margin", &[self.margin]).f32("scale", &self.energies)
+    }
+
+    /// The stored scale.
+    pub(super) fn read(state: &State) -> Result<Self> {
+        let margin = state.read_f32("margin")?.first().copied();
+        let margin = margin.ok_or_else(|| damaged("tensor `margin` is empty".into()))?;
+        Ok(Scale { margin, energies: state.read_f32("scale")? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::config::Part;
-    use crate::gate::{Calibration, fit};
+    use crate::gate::{Calibration, Case, Look, fit};
 
     #[test]
     fn the_margin_counts_calibration_energies_between_best_and_raw() {
-        let upright: Vec<f32> = (0u8..10).map(f32::from).collect();
+        let upright: Vec<Case> = (0u8..10).map(f32::from).map(Case::unsearched).collect();
         let calibration = Calibration { upright: &upright, transformed: &[] };
         let part = Part::new("margin").number("margin", 0.3).number("quantile", 0.5);
         let gate = fit(&part, &calibration).unwrap();
-        assert!(gate.accept(8.5, 5.5));
-        assert!(!gate.accept(8.5, 6.5));
-        assert!(!gate.accept(5.5, 8.5));
+        let accept = |raw, best| {
+            gate.accept(Look { energy: raw, label: 0 }, Look { energy: best, label: 0 })
+        };
+        assert!(accept(8.5, 5.5));
+        assert!(!accept(8.5, 6.5));
+        assert!(!accept(5.5, 8.5));
     }
 }

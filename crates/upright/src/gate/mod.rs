@@ -1,6 +1,6 @@
 //! Gates: which inputs are searched, and which results are believed. A gate
-//! knows two numbers, the energy of the input as it is (`raw`) and of the
-//! best view found (`best`).
+//! knows the energy and the predicted class of the input as it is (`raw`) and
+//! of the best view found (`best`).
 //!
 //! One file a gate; [`TABLE`] lists them.
 
@@ -10,10 +10,24 @@ use crate::registry::{Kind, find};
 use crate::state::State;
 
 mod always;
+mod best_mix;
 mod conformal;
 mod margin;
+mod max_drop;
 mod never;
 mod threshold;
+mod tradeoff;
+
+pub use tradeoff::{Point, curve};
+
+/// What a gate is told of a view.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Its energy.
+    pub energy: f32,
+    /// The class that the model predicts for it.
+    pub label: u32,
+}
 
 /// A fitted gate.
 ///
@@ -22,11 +36,11 @@ mod threshold;
 /// one is. NaN closes the gate.
 pub trait Gate: Send + Sync + std::fmt::Debug {
     /// Whether an input of this energy is searched at all.
-    fn search(&self, raw: f32) -> bool;
+    fn search(&self, raw: Look) -> bool;
 
-    /// Whether a view of energy `best` replaces the input of energy `raw`.
-    fn accept(&self, raw: f32, best: f32) -> bool {
-        best < raw
+    /// Whether the view `best` replaces the input `raw`.
+    fn accept(&self, raw: Look, best: Look) -> bool {
+        best.energy < raw.energy
     }
 
     /// The energy above which inputs are searched.
@@ -36,27 +50,60 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
     fn state(&self) -> State;
 }
 
-/// Energies of held-out inputs, which a gate is fitted on.
+/// What became of a held-out input when it was searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Case {
+    /// The input as it is.
+    pub raw: Look,
+    /// The best view found; `None` if the input was not searched.
+    pub best: Option<Look>,
+    /// The input's class, if known.
+    pub truth: Option<u32>,
+}
+
+impl Case {
+    /// An input of which only the energy is known.
+    pub fn unsearched(energy: f32) -> Self {
+        Case { raw: Look { energy, label: 0 }, best: None, truth: None }
+    }
+}
+
+/// Held-out inputs, which a gate is fitted on.
 #[derive(Debug, Clone, Copy)]
 pub struct Calibration<'a> {
-    /// Of upright inputs, as they are.
-    pub upright: &'a [f32],
-    /// Of transformed copies, as they are.
-    pub transformed: &'a [f32],
+    /// Upright inputs.
+    pub upright: &'a [Case],
+    /// Transformed copies.
+    pub transformed: &'a [Case],
+}
+
+impl Calibration<'_> {
+    /// No held-out inputs.
+    pub const NONE: Calibration<'static> = Calibration { upright: &[], transformed: &[] };
 }
 
 /// How to make a gate.
 #[derive(Debug)]
 pub struct Make {
-    /// Fits it on calibration energies.
+    /// Whether it is fitted on what searches of the calibration inputs found, with labels;
+    /// otherwise their energies are enough.
+    pub searched: bool,
+    /// Fits it on calibration inputs.
     pub fit: fn(&Settings, &Calibration) -> Result<Box<dyn Gate>>,
     /// Restores it from what [`Gate::state`] stored.
     pub load: fn(&Settings, &State) -> Result<Box<dyn Gate>>,
 }
 
 /// Every gate.
-pub const TABLE: &[Kind<Make>] =
-    &[always::KIND, never::KIND, threshold::KIND, margin::KIND, conformal::KIND];
+pub const TABLE: &[Kind<Make>] = &[
+    always::KIND,
+    never::KIND,
+    threshold::KIND,
+    margin::KIND,
+    conformal::KIND,
+    max_drop::KIND,
+    best_mix::KIND,
+];
 
 /// The row of a gate.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
@@ -75,9 +122,9 @@ pub fn load(part: &Part, state: &State) -> Result<Box<dyn Gate>> {
     (row.make.load)(&part.resolve(row.params)?, state)
 }
 
-/// The finite numbers among some energies, in ascending order.
-fn sorted(energies: &[f32]) -> Vec<f32> {
-    let mut v: Vec<f32> = energies.iter().copied().filter(|e| !e.is_nan()).collect();
+/// The energies of inputs as they are, in ascending order, without NaN.
+fn sorted<'a>(cases: impl IntoIterator<Item = &'a Case>) -> Vec<f32> {
+    let mut v: Vec<f32> = cases.into_iter().map(|c| c.raw.energy).filter(|e| !e.is_nan()).collect();
     v.sort_by(f32::total_cmp);
     v
 }

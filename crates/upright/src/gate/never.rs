@@ -1,6 +1,6 @@
 //! No input is searched: the bare model, for comparison.
 
-use super::{Calibration, Gate, Make};
+use super::{Calibration, Gate, Look, Make};
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::registry::Kind;
@@ -13,7 +13,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "never",
     about: "search nothing: the bare model",
     params: NONE,
-    make: Make { fit, load },
+    make: Make { searched: false, fit, load },
 };
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ fn load(_: &Settings, _: &State) -> Result<Box<dyn Gate>> {
 }
 
 impl Gate for Never {
-    fn search(&self, _: f32) -> bool {
+    fn search(&self, _: Look) -> bool {
         false
     }
 

@@ -4,7 +4,7 @@
 //! `tau` is given, or is a quantile of the upright calibration energies with
 //! linear interpolation between order statistics (numpy's default).
 
-use super::{Calibration, Gate, Make, sorted};
+use super::{Calibration, Gate, Look, Make, sorted};
 use crate::config::{Param, Settings};
 use crate::error::{Error, Result};
 use crate::registry::Kind;
@@ -15,7 +15,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "threshold",
     about: "search inputs whose energy exceeds tau; accept a lower energy",
     params: PARAMS,
-    make: Make { fit, load },
+    make: Make { searched: false, fit, load },
 };
 
 /// The settings of a plain threshold.
@@ -75,8 +75,8 @@ pub(super) fn read_tau(state: &State) -> Result<f32> {
 }
 
 impl Gate for Threshold {
-    fn search(&self, raw: f32) -> bool {
-        raw > self.tau
+    fn search(&self, raw: Look) -> bool {
+        raw.energy > self.tau
     }
 
     fn tau(&self) -> f32 {
@@ -91,23 +91,27 @@ impl Gate for Threshold {
 #[cfg(test)]
 mod tests {
     use crate::config::Part;
-    use crate::gate::{Calibration, fit};
+    use crate::gate::{Calibration, Case, Look, fit};
+
+    fn look(energy: f32) -> Look {
+        Look { energy, label: 0 }
+    }
 
     #[test]
     fn tau_is_the_interpolated_quantile_of_upright_energies() {
-        let upright = [4.0, 1.0, 3.0, 2.0, f32::NAN];
+        let upright = [4.0, 1.0, 3.0, 2.0, f32::NAN].map(Case::unsearched);
         let calibration = Calibration { upright: &upright, transformed: &[] };
         let gate = |q| fit(&Part::new("threshold").number("quantile", q), &calibration).unwrap();
         assert!((gate(0.5).tau() - 2.5).abs() < 1e-6);
         assert!((gate(1.0).tau() - 4.0).abs() < 1e-6);
-        assert!(!gate(1.0).search(4.0) && gate(1.0).search(4.1));
+        assert!(!gate(1.0).search(look(4.0)) && gate(1.0).search(look(4.1)));
     }
 
     #[test]
     fn a_given_tau_needs_no_calibration() {
-        let none = Calibration { upright: &[], transformed: &[] };
+        let none = Calibration::NONE;
         assert!(fit(&Part::new("threshold"), &none).is_err());
         let gate = fit(&Part::new("threshold").number("tau", -3.0), &none).unwrap();
-        assert!(gate.search(-2.9) && !gate.search(-3.0));
+        assert!(gate.search(look(-2.9)) && !gate.search(look(-3.0)));
     }
 }

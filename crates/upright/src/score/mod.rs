@@ -52,6 +52,11 @@ pub trait Score: Send + Sync + std::fmt::Debug {
 
     /// What to store so that `load` gives the same score, bit for bit.
     fn state(&self) -> State;
+
+    /// What is worth knowing about the fit, e.g. what compressing the bank has lost.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The samples a score is fitted on: familiar inputs seen by the model.

@@ -29,9 +29,17 @@ mod swarm;
 pub use design::sobol;
 #[cfg(test)]
 pub(crate) use design::unit as unit_for_tests;
+pub(crate) use moves::moved;
 
 /// Settings of a search.
 pub trait Search: Send + Sync + std::fmt::Debug {
+    /// How many poses it wants to be told that the input's moments suggest
+    /// ([`Brief::seeds`]).
+    fn seeds(&self, budget: usize) -> usize {
+        let _ = budget;
+        0
+    }
+
     /// Begins a search for one input.
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a>;
 }
@@ -63,6 +71,9 @@ pub struct Brief<'a> {
     pub budget: usize,
     /// What was seen at the identity.
     pub raw: &'a Seen,
+    /// Poses inside the domain that the input's moments suggest, spread over the angles:
+    /// as many as the search wants, fewer, or none where moments mean nothing.
+    pub seeds: &'a [Vec<f32>],
 }
 
 /// A pose to evaluate.

@@ -28,7 +28,7 @@ pub(super) fn home(brief: &Brief<'_>) -> (Vec<f32>, f32) {
 }
 
 /// A pose moved by `step`, in shares of each axis' extent, and settled.
-pub(super) fn moved(space: &Space, pose: &[f32], step: &[f32]) -> Vec<f32> {
+pub(crate) fn moved(space: &Space, pose: &[f32], step: &[f32]) -> Vec<f32> {
     let mut pose = pose.to_vec();
     for (i, axis) in space.axes().iter().enumerate() {
         axis.step(&mut pose[space.part(i)], &step[space.part(i)]);

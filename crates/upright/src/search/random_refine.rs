@@ -264,7 +264,8 @@ mod tests {
                 .number("runs", 1.0)
                 .number("steps", 1.0);
             let search = build(&part.resolve(KIND.params).unwrap()).unwrap();
-            let mut run = search.start(&Brief { space: &space, seed: 1, budget: 9, raw: &raw });
+            let mut run =
+                search.start(&Brief { space: &space, seed: 1, budget: 9, raw: &raw, seeds: &[] });
             let mut energies = [5.0, 6.0, 1.0, 7.0, 8.0, 9.0, 0.5, 3.0].into_iter();
             let mut room = 9;
             loop {

@@ -1,8 +1,9 @@
 //! Rivals: refine the best pose of each of a few predicted classes before
 //! comparing them. Needs no gradient.
 //!
-//! A share of the budget goes to Sobol poses (or another design). Of what was
-//! seen, the lowest pose of each of the lowest `rivals` predicted classes
+//! A share of the budget goes to poses that the input's moments suggest
+//! ([`crate::moments`]) and, where there are not enough of them, to Sobol poses
+//! (or another design). Of what was seen, the lowest pose of each of the lowest `rivals` predicted classes
 //! becomes a basin; where fewer classes were predicted, the lowest poses that
 //! lie apart fill up. The rest of the budget refines all basins in turn by
 //! mirrored random steps ([`super::evolve`]). A wrong class that happens to be
@@ -21,10 +22,11 @@ use crate::space::Space;
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "rivals",
-    about: "random search, then small steps around the best pose of each of a few classes",
+    about: "poses by moments, then small steps around the best pose of each of a few classes",
     params: &[
         Param::whole("rivals", 3, 1, 64, "basins refined"),
-        Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the random poses"),
+        Param::real("share", 0.7, 0.0, 1.0, "share of the budget for the first poses"),
+        Param::flag("moments", true, "take the first poses from the input's moments"),
         Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent"),
         Param::word("design", Design::WORDS, "how the random poses are spread"),
     ],
@@ -39,8 +41,17 @@ const APART: f32 = 0.2;
 struct Rivals {
     count: usize,
     share: f64,
+    moments: bool,
     radius: f32,
     design: Design,
+}
+
+impl Rivals {
+    /// How many poses are looked at before the refinement.
+    fn first(&self, budget: usize) -> usize {
+        let count = (budget as f64 * self.share).ceil() as usize;
+        count.clamp(1, budget.max(1)).min(budget)
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
@@ -48,6 +59,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Rivals {
         count: settings.whole("rivals"),
         share: settings.real("share"),
+        moments: settings.flag("moments"),
         radius: settings.real("radius") as f32,
         design: Design::parse(settings.word("design")),
     }))
@@ -62,15 +74,20 @@ struct Refining<'a> {
 }
 
 impl Search for Rivals {
+    fn seeds(&self, budget: usize) -> usize {
+        if self.moments { self.first(budget) } else { 0 }
+    }
+
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
-        let count = (brief.budget as f64 * self.share).ceil() as usize;
-        let count = count.clamp(1, brief.budget.max(1)).min(brief.budget);
-        let points = self.design.points(0..count, brief.space.cube(), brief.seed);
+        let count = self.first(brief.budget);
+        let seeds = &brief.seeds[..count.min(brief.seeds.len())];
+        let points = self.design.points(0..count - seeds.len(), brief.space.cube(), brief.seed);
+        let points = points.iter().map(|p| brief.space.draw(p));
         Box::new(Refining {
             settings: self,
             space: brief.space,
             seed: brief.seed,
-            points: points.iter().map(|p| Ask::plain(brief.space.draw(p))).collect(),
+            points: seeds.iter().cloned().chain(points).map(Ask::plain).collect(),
             evolve: None,
         })
     }

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use upright::canonicalizer::{
-    Canonicalizer, Config, Prediction, Silent, Verdict, transformed_copies,
+    Canonicalizer, Config, FitData, Prediction, Silent, Verdict, transformed_copies,
 };
 use upright::config::Part;
 use upright::dataset::{Dataset, Samples};
@@ -33,7 +33,7 @@ fn config() -> Config {
 }
 
 fn fitted(config: &Config) -> Canonicalizer {
-    config.fit(model(None), training(), None, &mut Silent).unwrap()
+    config.fit(model(None), &FitData::new(training()), &mut Silent).unwrap()
 }
 
 /// Fresh digits, the second half transformed.
@@ -168,7 +168,7 @@ fn another_seed_searches_other_poses() {
 fn a_class_with_fewer_samples_than_k_is_refused_by_name() {
     let data = samples::digits(40, 1).unwrap();
     let config = Config { score: Part::new("pc-knn").number("k", 20.0), ..config() };
-    let e = config.fit(model(None), &data, None, &mut Silent).unwrap_err();
+    let e = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap_err();
     assert_eq!(e.code(), "bank::small");
     assert!(e.to_string().contains("k = 20"), "{e}");
     assert!(e.help().contains("--set k="), "{}", e.help());
@@ -184,7 +184,10 @@ fn inputs_of_another_shape_are_refused() {
 #[test]
 fn held_out_data_are_used_when_given() {
     let held = samples::digits(120, 9).unwrap();
-    let c = config().fit(model(None), training(), Some(&held), &mut Silent).unwrap();
+    let c = {
+        let data = FitData { held_out: Some(&held), ..FitData::new(training()) };
+        config().fit(model(None), &data, &mut Silent).unwrap()
+    };
     assert_eq!(c.report().bank, training().len());
     assert_eq!(c.report().calibrated_on, 60);
     assert_eq!(c.report().upright.before.of, 60);

@@ -1,16 +1,26 @@
 //! What every gate must do.
 
 use upright::config::Part;
-use upright::gate::{self, Calibration, Gate, TABLE};
+use upright::gate::{self, Calibration, Case, Gate, Look, TABLE};
 
-fn energies() -> (Vec<f32>, Vec<f32>) {
-    let upright = (0..200).map(|i| (i as f32 * 0.37).sin() - 2.0).collect();
-    let transformed = (0..200).map(|i| (i as f32 * 0.61).cos() * 2.0 + 1.0).collect();
+fn look(energy: f32) -> Look {
+    Look { energy, label: 1 }
+}
+
+/// Upright inputs are right as they are; transformed ones are wrong until searched.
+fn cases() -> (Vec<Case>, Vec<Case>) {
+    let case = |energy: f32, label| Case {
+        raw: Look { energy, label },
+        best: Some(Look { energy: energy - 3.0, label: 1 }),
+        truth: Some(1),
+    };
+    let upright = (0..200).map(|i| case((i as f32 * 0.37).sin() - 2.0, 1)).collect();
+    let transformed = (0..200).map(|i| case((i as f32 * 0.61).cos() * 2.0 + 1.0, 0)).collect();
     (upright, transformed)
 }
 
 fn all() -> Vec<(&'static str, Box<dyn Gate>)> {
-    let (upright, transformed) = energies();
+    let (upright, transformed) = cases();
     let calibration = Calibration { upright: &upright, transformed: &transformed };
     TABLE
         .iter()
@@ -24,9 +34,10 @@ const STEPS: [f32; 9] = [-10.0, -3.0, -2.5, -1.5, -1.0, 0.0, 1.0, 3.0, 50.0];
 fn every_gate_is_monotone() {
     for (name, gate) in all() {
         for pair in STEPS.windows(2) {
-            assert!(gate.search(pair[1]) || !gate.search(pair[0]), "{name} {pair:?}");
+            assert!(gate.search(look(pair[1])) || !gate.search(look(pair[0])), "{name} {pair:?}");
             for raw in STEPS {
-                let (low, high) = (gate.accept(raw, pair[0]), gate.accept(raw, pair[1]));
+                let (low, high) =
+                    (gate.accept(look(raw), look(pair[0])), gate.accept(look(raw), look(pair[1])));
                 assert!(low || !high, "{name} raw {raw} {pair:?}");
             }
         }
@@ -36,8 +47,11 @@ fn every_gate_is_monotone() {
 #[test]
 fn every_gate_is_closed_for_nan() {
     for (name, gate) in all() {
-        assert!(!gate.search(f32::NAN), "{name}");
-        assert!(!gate.accept(1.0, f32::NAN) && !gate.accept(f32::NAN, 1.0), "{name}");
+        assert!(!gate.search(look(f32::NAN)), "{name}");
+        assert!(
+            !gate.accept(look(1.0), look(f32::NAN)) && !gate.accept(look(f32::NAN), look(1.0)),
+            "{name}"
+        );
     }
 }
 
@@ -45,7 +59,10 @@ fn every_gate_is_closed_for_nan() {
 fn no_gate_accepts_a_higher_energy() {
     for (name, gate) in all() {
         for raw in STEPS {
-            assert!(!gate.accept(raw, raw) && !gate.accept(raw, raw + 1.0), "{name} {raw}");
+            assert!(
+                !gate.accept(look(raw), look(raw)) && !gate.accept(look(raw), look(raw + 1.0)),
+                "{name} {raw}"
+            );
         }
     }
 }
@@ -54,7 +71,7 @@ fn no_gate_accepts_a_higher_energy() {
 fn every_gate_searches_above_its_tau_only() {
     for (name, gate) in all() {
         for raw in STEPS {
-            assert_eq!(gate.search(raw), raw > gate.tau(), "{name} {raw}");
+            assert_eq!(gate.search(look(raw)), raw > gate.tau(), "{name} {raw}");
         }
     }
 }
@@ -65,9 +82,13 @@ fn every_gate_loads_as_it_was_saved() {
         let again = gate::load(&Part::new(name), &gate.state()).unwrap();
         assert_eq!(gate.state(), again.state(), "{name}");
         for raw in STEPS {
-            assert_eq!(gate.search(raw), again.search(raw), "{name}");
+            assert_eq!(gate.search(look(raw)), again.search(look(raw)), "{name}");
             for best in STEPS {
-                assert_eq!(gate.accept(raw, best), again.accept(raw, best), "{name}");
+                assert_eq!(
+                    gate.accept(look(raw), look(best)),
+                    again.accept(look(raw), look(best)),
+                    "{name}"
+                );
             }
         }
     }
@@ -76,7 +97,7 @@ fn every_gate_loads_as_it_was_saved() {
 #[test]
 fn always_and_never_are_the_two_ends() {
     for (name, gate) in all() {
-        let searched = STEPS.iter().filter(|&&raw| gate.search(raw)).count();
+        let searched = STEPS.iter().filter(|&&raw| gate.search(look(raw))).count();
         match name {
             "always" => assert_eq!(searched, STEPS.len()),
             "never" => assert_eq!(searched, 0),

@@ -34,7 +34,7 @@ fn rounds(
     see: &dyn Fn(Vec<f32>, bool) -> Seen,
 ) -> Vec<Vec<Seen>> {
     let raw = see(space.identity(), false);
-    let mut run = search.start(&Brief { space, seed, budget, raw: &raw });
+    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, seeds: &[] });
     let (mut seen, mut cost): (Vec<Vec<Seen>>, usize) = (Vec::new(), 0);
     loop {
         let asks = run.ask(budget - cost);
@@ -124,7 +124,8 @@ fn no_search_asks_without_room() {
         let search = search::make(&Part::new(row.name)).unwrap();
         let space = space("rotate");
         let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
-        let mut run = search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw });
+        let mut run =
+            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, seeds: &[] });
         assert!(run.ask(0).is_empty(), "{}", row.name);
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config, Silent, Verdict, transformed_copies};
+use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent, Verdict, transformed_copies};
 use upright::config::Part;
 use upright::dataset::Samples;
 use upright::map::Map;
@@ -51,7 +51,7 @@ fn fitted(network: &str, search: &str) -> Canonicalizer {
         budget: 20,
         ..Config::of_signal(model.signal())
     };
-    config.fit(model, &data, None, &mut Silent).unwrap()
+    config.fit(model, &FitData::new(&data), &mut Silent).unwrap()
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_space_of_the_wrong_dimension_is_refused_with_one_that_fits() {
         let batch = items(model.signal(), 40, 0.0);
         let data = Samples::labelled(batch, vec![0; 40]).unwrap();
         let config = Config { space: SpaceConfig::parse(text).unwrap(), ..Config::default() };
-        let e = config.fit(model, &data, None, &mut Silent).unwrap_err();
+        let e = config.fit(model, &FitData::new(&data), &mut Silent).unwrap_err();
         assert_eq!(e.code(), "config::space", "{e}");
         assert!(e.help().contains(help), "{}", e.help());
     }
@@ -141,5 +141,38 @@ fn transformed_copies_of_points_are_moved_exactly() {
     for (a, b) in strokes.data().chunks(3).zip(copies.data().chunks(3)) {
         assert_eq!(a[2].to_bits(), b[2].to_bits(), "pen");
         assert_eq!(a[2] < 0.0, a == b, "padding stays, ink moves");
+    }
+}
+
+/// The copies of an input are those of its content, and a closed gate leaves the bare model.
+#[test]
+fn orbits_are_measured_for_every_signal() {
+    use upright::canonicalizer::Consistency;
+    for network in ["lstm", "pointnet", "resnet"] {
+        let mut c = fitted(network, "rivals");
+        let batch = items(c.model().signal(), 3, 0.3);
+        let orbits = c.orbits(&batch, 16, 1).unwrap();
+        assert!(orbits.iter().all(|o| o.canonical.of == 16 && o.canonical.hits >= 2), "{network}");
+        assert_eq!(c.orbits(&batch.select(&[1]), 16, 1).unwrap(), orbits[1..2], "{network}");
+        c.set_gate(Part::new("never")).unwrap();
+        let bare = Consistency::of(&c.orbits(&batch, 16, 1).unwrap());
+        assert_eq!(bare.canonical, bare.raw, "{network}");
+        assert_eq!(bare.raw, Consistency::of(&orbits).raw, "{network}");
+    }
+}
+
+/// Seeds from the principal axes are rotations of the space and survive the artifact.
+#[test]
+fn clouds_are_seeded_by_their_principal_axes() {
+    let c = fitted("pointnet", "rivals");
+    let moments = c.moments().unwrap();
+    let batch = astray(&c, 4);
+    let artifact = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
+    let again = artifact.join(model("pointnet")).unwrap();
+    for i in 0..4 {
+        let seeds = moments.seeds(c.space(), batch.signal(), batch.item(i), 30);
+        assert!(seeds.len() >= 4 && seeds.iter().all(|s| c.space().contains(s)), "{seeds:?}");
+        let few = again.moments().unwrap().seeds(c.space(), batch.signal(), batch.item(i), 3);
+        assert_eq!(few, seeds[..3]);
     }
 }

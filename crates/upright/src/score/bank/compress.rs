@@ -32,7 +32,7 @@ pub(super) fn centres(chosen: &Chosen, count: usize, seed: u64) -> Result<(Matri
 
 /// How far the samples are from their class's nearest centre, in root mean
 /// square, beside how far they are from the mean of all centres: what
-/// compressing has lost. Shown by the index's `Debug`.
+/// compressing has lost.
 pub(super) fn effect(chosen: &Chosen, index: &Index) -> String {
     let euclid = Metric { euclid: 1.0, cosine: 0.0, squared: true };
     let (mut lost, mut spread) = (0.0, 0.0);
@@ -45,7 +45,9 @@ pub(super) fn effect(chosen: &Chosen, index: &Index) -> String {
     }
     let n = chosen.order.len() as f64;
     format!(
-        ", from {n} samples at rms {:.4} from their centres and {:.4} from the mean",
+        "the bank holds {} centres instead of {n} samples, which lie {:.4} (rms) from their \
+         nearest centre and {:.4} from the mean",
+        index.len(),
         (lost / n).sqrt(),
         (spread / n).sqrt()
     )

@@ -84,15 +84,14 @@ pub(in crate::score) struct Index {
     pub(super) centre: f64,
     /// Largest `|b - mean|`, in units.
     pub(super) radius: f64,
-    /// What was lost when the vectors were made, in words.
-    pub(super) note: String,
+    /// What was lost when the vectors were made, in words; not stored.
+    pub(super) note: Option<String>,
 }
 
 impl std::fmt::Debug for Index {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bits = if matches!(self.rows, Rows::Full(_)) { 32 } else { 16 };
-        write!(f, "{} x {} in {bits} bits, {} classes", self.len(), self.cols, self.classes())?;
-        write!(f, "{}", self.note)
+        write!(f, "{} x {} in {bits} bits, {} classes", self.len(), self.cols, self.classes())
     }
 }
 
@@ -156,7 +155,7 @@ impl Index {
             unit: 1.0,
             centre: 0.0,
             radius: 0.0,
-            note: String::new(),
+            note: None,
         };
         let n = index.len();
         let largest = (0..n).into_par_iter().map_init(

@@ -138,7 +138,7 @@ impl<'a> Chosen<'a> {
         let (centres, offsets) = compress::centres(self, count, seed)?;
         let order = (0..centres.rows()).collect();
         let mut index = Chosen { features: &centres, order, offsets }.all(settings);
-        index.note = compress::effect(self, &index);
+        index.note = Some(compress::effect(self, &index));
         Ok(index)
     }
 }

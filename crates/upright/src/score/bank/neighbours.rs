@@ -107,6 +107,10 @@ impl Score for Neighbours {
     fn state(&self) -> State {
         self.index.state()
     }
+
+    fn note(&self) -> Option<String> {
+        self.index.note.clone()
+    }
 }
 
 impl Index {

@@ -107,7 +107,8 @@ fn unique_hypotheses_are_of_different_classes() {
     let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
     for (unique, second) in [(false, 1), (true, 2)] {
         let settings = Its { unique, offset: false, ..its(scoring("plain", "own")) };
-        let mut run = settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw });
+        let mut run =
+            settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw, seeds: &[] });
         let first = run.ask(12);
         assert_eq!(first.len(), 4);
         let told: Vec<Seen> = first
@@ -137,7 +138,8 @@ fn a_change_of_mind_lets_a_later_hypothesis_answer() {
     let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
     for (mind, leaves) in [(false, 4..8), (true, 8..12)] {
         let settings = Its { mind, ..its(scoring("curvature", "own")) };
-        let mut run = settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw });
+        let mut run =
+            settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw, seeds: &[] });
         for energies in [&[4.0, 1.0, 3.0, 4.0][..], &[9.0, 8.0, 9.0, 9.0, 9.0, -90.0, 9.0, 9.0]] {
             let asks = run.ask(12);
             assert_eq!(asks.len(), energies.len());

@@ -1,0 +1,24 @@
+//! The best accuracy on traffic of which a given share is transformed:
+//! threshold and acceptance margin are chosen together from searches of the
+//! calibration inputs, and may cost at most `drop` points of upright accuracy.
+
+use super::margin::load;
+use super::max_drop::DROP;
+use super::tradeoff::choose;
+use super::{Calibration, Gate, Make};
+use crate::config::{Param, Settings};
+use crate::error::Result;
+use crate::registry::Kind;
+
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "best-mix",
+    about: "best accuracy when `share` of the inputs is transformed",
+    params: &[Param::real("share", 0.5, 0.0, 1.0, "share of inputs that come transformed"), DROP],
+    make: Make { searched: true, fit, load },
+};
+
+fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
+    let (share, drop) = (settings.real("share"), settings.real("drop"));
+    Ok(Box::new(choose(KIND.name, calibration, share, drop)?))
+}

@@ -1,0 +1,209 @@
+//! What each threshold would have done to the calibration inputs, worked out
+//! from one search of each: no further model evaluation is needed.
+
+use serde::{Deserialize, Serialize};
+
+use super::margin::{Margin, Scale};
+use super::{Calibration, Case};
+use crate::error::{Error, Result};
+use crate::stats::Share;
+
+/// One threshold and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Inputs with a higher energy are searched; infinite at the `never` end, which JSON
+    /// writes as null.
+    pub tau: f32,
+    /// Right answers on upright inputs.
+    pub upright: Share,
+    /// Right answers on transformed inputs.
+    pub transformed: Share,
+    /// Upright inputs searched.
+    pub upright_searched: Share,
+    /// Transformed inputs searched.
+    pub transformed_searched: Share,
+    /// Upright inputs that the search turned from right to wrong.
+    pub harmed: usize,
+    /// Upright inputs that the search turned from wrong to right.
+    pub mended: usize,
+}
+
+impl Point {
+    /// What of the upright accuracy is lost, in points, with one standard error on top: the
+    /// flips are counts, so the net loss has the variance of their sum.
+    fn cautious_drop(&self) -> f64 {
+        let n = self.upright.of.max(1) as f64;
+        let net = self.harmed as f64 - self.mended as f64;
+        100.0 * (net + ((self.harmed + self.mended) as f64).sqrt()) / n
+    }
+
+    /// Accuracy in percent on traffic of which `share` is transformed.
+    fn mixed(&self, share: f64) -> f64 {
+        share * self.transformed.percent() + (1.0 - share) * self.upright.percent()
+    }
+}
+
+/// One calibration input and what the gate would make of it.
+struct Flip {
+    energy: f32,
+    upright: bool,
+    kept: bool,
+    searched: bool,
+}
+
+/// Every threshold of interest at one margin, from `never` to `always`. Inputs without a
+/// label or without a search are left out.
+pub fn curve(calibration: &Calibration, margin: f32) -> Vec<Point> {
+    sweep(calibration, &Scale::new(margin, calibration))
+}
+
+fn sweep(calibration: &Calibration, scale: &Scale) -> Vec<Point> {
+    let flip = |upright: bool, case: &Case| {
+        let (truth, best) = (case.truth?, case.best?);
+        let raw = case.raw;
+        let after =
+            if scale.clear(raw.energy, best.energy) { best.label } else { raw.label } == truth;
+        Some(Flip { energy: raw.energy, upright, kept: raw.label == truth, searched: after })
+    };
+    let mut flips: Vec<Flip> = calibration.upright.iter().filter_map(|c| flip(true, c)).collect();
+    flips.extend(calibration.transformed.iter().filter_map(|c| flip(false, c)));
+    let start =
+        |upright: bool| Share::count(flips.iter().filter(|f| f.upright == upright).map(|f| f.kept));
+    let mut point = Point {
+        tau: f32::INFINITY,
+        upright: start(true),
+        transformed: start(false),
+        upright_searched: Share { hits: 0, of: start(true).of },
+        transformed_searched: Share { hits: 0, of: start(false).of },
+        harmed: 0,
+        mended: 0,
+    };
+    flips.retain(|f| !f.energy.is_nan());
+    flips.sort_by(|a, b| b.energy.total_cmp(&a.energy));
+    let mut points = vec![point];
+    for (i, f) in flips.iter().enumerate() {
+        let (right, searched) = if f.upright {
+            (&mut point.upright, &mut point.upright_searched)
+        } else {
+            (&mut point.transformed, &mut point.transformed_searched)
+        };
+        right.hits = right.hits + usize::from(f.searched) - usize::from(f.kept);
+        searched.hits += 1;
+        if f.upright {
+            point.harmed += usize::from(f.kept && !f.searched);
+            point.mended += usize::from(!f.kept && f.searched);
+        }
+        let next = flips.get(i + 1).map_or(f32::NEG_INFINITY, |g| g.energy);
+        if next < f.energy {
+            point.tau = next;
+            points.push(point);
+        }
+    }
+    points
+}
+
+/// The margins that are tried.
+const MARGINS: [f32; 12] = [0.0, 0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6];
+
+/// The threshold and margin with the best accuracy at a share of transformed inputs that
+/// cost at most `drop` points of upright accuracy, with one standard error of caution.
+/// Of equals, the one that searches least, then the largest margin. The `never` end always
+/// qualifies.
+pub(super) fn choose(
+    gate: &str,
+    calibration: &Calibration,
+    share: f64,
+    drop: f64,
+) -> Result<Margin> {
+    let scale = Scale::new(0.0, calibration);
+    let mut best: Option<(f64, usize, f32, f32)> = None;
+    for &margin in MARGINS.iter().rev() {
+        for p in sweep(calibration, &scale.with(margin)) {
+            if p.upright.of == 0 || p.transformed.of == 0 {
+                return Err(Error::TooFew {
+                    part: format!("gate `{gate}`"),
+                    why: format!(
+                        "{} upright and {} transformed labelled calibration inputs",
+                        p.upright.of, p.transformed.of
+                    ),
+                    help: "give labelled held-out data, or use the gate `conformal`".into(),
+                });
+            }
+            if p.tau.is_finite() && p.cautious_drop() > drop {
+                continue;
+            }
+            let searched = p.upright_searched.hits + p.transformed_searched.hits;
+            let value = p.mixed(share);
+            let better = best.is_none_or(|(v, s, ..)| {
+                value > v + 1e-9 || (value - v).abs() <= 1e-9 && searched < s
+            });
+            if better {
+                best = Some((value, searched, p.tau, margin));
+            }
+        }
+    }
+    let (_, _, tau, margin) = best.unwrap_or((0.0, 0, f32::INFINITY, 0.0));
+    Ok(Margin::new(tau, scale.with(margin)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::{Gate, Look};
+
+    fn case(raw: f32, best: f32, labels: (u32, u32), truth: u32) -> Case {
+        let look = |energy, label| Look { energy, label };
+        Case { raw: look(raw, labels.0), best: Some(look(best, labels.1)), truth: Some(truth) }
+    }
+
+    /// Upright: energies 1 and 2, both right; the search would spoil the second. Transformed:
+    /// 3 (wrong, mended) and 1.5 (right, kept right).
+    fn cases() -> (Vec<Case>, Vec<Case>) {
+        (
+            vec![case(1.0, 0.5, (7, 7), 7), case(2.0, 0.5, (7, 8), 7)],
+            vec![case(3.0, 0.5, (8, 7), 7), case(1.5, 0.5, (7, 7), 7)],
+        )
+    }
+
+    #[test]
+    fn the_curve_walks_from_never_to_always() {
+        let (upright, transformed) = cases();
+        let points = curve(&Calibration { upright: &upright, transformed: &transformed }, 0.0);
+        let seen: Vec<(f32, usize, usize, usize)> =
+            points.iter().map(|p| (p.tau, p.upright.hits, p.transformed.hits, p.harmed)).collect();
+        let low = f32::NEG_INFINITY;
+        assert_eq!(
+            seen,
+            [
+                (f32::INFINITY, 2, 1, 0),
+                (2.0, 2, 2, 0),
+                (1.5, 1, 2, 1),
+                (1.0, 1, 2, 1),
+                (low, 1, 2, 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn the_choice_mends_what_it_can_without_harm() {
+        let (upright, transformed) = cases();
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let gate = choose("best-mix", &calibration, 0.5, 100.0).unwrap();
+        assert!((gate.tau() - 2.0).abs() < 1e-6, "{}", gate.tau());
+        let none: Vec<Case> = [1.0, 2.0].map(Case::unsearched).into();
+        let unlabelled = Calibration { upright: &none, transformed: &none };
+        assert!(choose("best-mix", &unlabelled, 0.5, 1.0).is_err());
+    }
+
+    /// Three of four upright inputs above every transformed one, all spoilt by the search:
+    /// whatever is gained costs 75 points and more, so nothing is searched.
+    #[test]
+    fn where_every_gain_costs_too_much_the_gate_stays_closed() {
+        let upright: Vec<Case> =
+            (0..4u8).map(|i| case(f32::from(i) + 1.0, 0.0, (1, 2), 1)).collect();
+        let transformed = [case(1.5, 0.0, (2, 1), 1)];
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let gate = choose("max-drop", &calibration, 1.0, 0.5).unwrap();
+        assert!(gate.tau().is_infinite() && gate.tau() > 0.0);
+    }
+}

@@ -1,0 +1,64 @@
+//! Readouts: how the views of a search become one answer. All evaluated views'
+//! logits are there anyway, so a readout costs nothing.
+//!
+//! One file a readout; [`TABLE`] lists them.
+
+use crate::config::{Part, Settings};
+use crate::error::Result;
+use crate::gate::Look;
+use crate::registry::{Kind, find};
+use crate::state::State;
+use crate::trace::Trace;
+
+mod lowest;
+mod vote;
+
+/// A fitted readout.
+pub trait Readout: Send + Sync + std::fmt::Debug {
+    /// The answer of a search; `None` if it has no view.
+    fn read(&self, trace: &Trace) -> Option<Answer>;
+
+    /// What to store so that `load` gives the same readout, bit for bit.
+    fn state(&self) -> State;
+}
+
+/// The answer read from a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The view that stands for it, an index into [`Trace::seen`].
+    pub view: usize,
+    /// Its label and the energy of that view, which the gate judges.
+    pub look: Look,
+    /// Its logits; their largest is at the label.
+    pub logits: Vec<f32>,
+}
+
+/// How to make a readout.
+#[derive(Debug)]
+pub struct Make {
+    /// The readouts to choose from by accuracy on calibration searches; the first of equals
+    /// wins. One if there is nothing to choose. Told the spread of calibration energies.
+    pub candidates: fn(&Settings, f32) -> Vec<Box<dyn Readout>>,
+    /// Restores it from what [`Readout::state`] stored.
+    pub load: fn(&Settings, &State) -> Result<Box<dyn Readout>>,
+}
+
+/// Every readout.
+pub const TABLE: &[Kind<Make>] = &[lowest::KIND, vote::KIND];
+
+/// The row of a readout.
+pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+    find("readout", TABLE, name)
+}
+
+/// The candidates of the named readout; never empty.
+pub fn candidates(part: &Part, spread: f32) -> Result<Vec<Box<dyn Readout>>> {
+    let row = row(&part.name)?;
+    Ok((row.make.candidates)(&part.resolve(row.params)?, spread))
+}
+
+/// Restores the named readout.
+pub fn load(part: &Part, state: &State) -> Result<Box<dyn Readout>> {
+    let row = row(&part.name)?;
+    (row.make.load)(&part.resolve(row.params)?, state)
+}
