@@ -17,7 +17,7 @@ const FILL: f32 = 0.82;
 /// Half the width of a drawn line, in half sides.
 const NIB: f32 = 0.045;
 /// Radius of a drawn point, in half sides.
-const DOT: f32 = 0.045;
+const DOT: f32 = 0.038;
 
 /// A picture of an item, square and about `side` pixels wide unless the item is an image, which
 /// keeps its proportions. Strokes and clouds are centred and scaled to fit. `None` if the item

@@ -3,13 +3,10 @@
 #![allow(unreachable_pub, reason = "in a binary, pub says what a module shares with the others")]
 
 mod commands;
-mod data;
 mod figure;
 mod help;
 mod pixels;
 mod progress;
-mod report;
-mod rows;
 mod sheet;
 
 use std::process::ExitCode;
@@ -18,6 +15,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use commands::Command;
 use report::{Failure, Result};
+use upright_cli::{data, report, rows};
 
 /// The command line.
 #[derive(Debug, Parser)]

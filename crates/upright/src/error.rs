@@ -204,8 +204,10 @@ pub enum Error {
         help: String,
     },
     /// More rows of a data source are unreadable than are tolerated.
-    #[error("{count} of {total} images unreadable, first: `{first}` ({reason})")]
+    #[error("{count} of {total} {what} unreadable, first: `{first}` ({reason})")]
     Corrupt {
+        /// What the rows are: `images`, `sketches`, `clouds`.
+        what: &'static str,
         /// Unreadable rows found so far.
         count: usize,
         /// Rows in all.
@@ -214,6 +216,14 @@ pub enum Error {
         first: String,
         /// What is wrong with the first.
         reason: String,
+    },
+    /// A space, a study or an objective that cannot be tuned.
+    #[error("tuning: {why}")]
+    Tune {
+        /// What is wrong.
+        why: String,
+        /// How to fix it.
+        help: String,
     },
     /// Input or output failed.
     #[error("{path}: {source}")]
@@ -266,6 +276,7 @@ impl Error {
             Error::TooLarge { .. } => "input::too_large",
             Error::Data { .. } => "data::unreadable",
             Error::Corrupt { .. } => "data::corrupt",
+            Error::Tune { .. } => "tune::study",
             Error::Io { .. } => "io",
         }
     }
@@ -305,6 +316,7 @@ impl Error {
             | Error::WrongSpace { help, .. }
             | Error::Preprocess { help, .. }
             | Error::Picture { help, .. }
+            | Error::Tune { help, .. }
             | Error::Data { help, .. } => help.clone(),
             _ => String::new(),
         }

@@ -33,6 +33,7 @@ pub mod state;
 pub mod stats;
 pub mod tensor;
 pub mod trace;
+pub mod tune;
 pub mod warp;
 
 pub use error::{Error, Result};

@@ -43,6 +43,12 @@ pub struct Args {
     /// [default: always answer]
     #[arg(long, value_name = "SHARE")]
     abstain: Option<f64>,
+    /// Read only held-out rows whose names fit this pattern; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    held_out_include: Vec<String>,
+    /// True classes of all held-out rows in order, as for --labels
+    #[arg(long, value_name = "FILE")]
+    held_out_labels: Option<PathBuf>,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -105,8 +111,14 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         model.set_class_names(data.classes().to_vec());
     }
     let other = |path: &Option<PathBuf>| {
-        let split = args.held_out_split;
-        let held = DataArgs { split, limit: None, ..args.reading.clone() };
+        let held = DataArgs {
+            split: args.held_out_split,
+            limit: None,
+            include: args.held_out_include.clone(),
+            exclude: Vec::new(),
+            labels: args.held_out_labels.clone(),
+            ..args.reading.clone()
+        };
         path.as_ref()
             .map(|path| open(std::slice::from_ref(path), &held, Want::Labelled, &model, common))
             .transpose()

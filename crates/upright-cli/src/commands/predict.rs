@@ -139,7 +139,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
     note_gradient(&c, common)?;
-    let source = open(&args.inputs, &args.reading, Want::Pictures, c.model(), common)?;
+    let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);
     let usual = if common.json { Format::Jsonl } else { Format::Csv };
     let mut rows = Rows::open(args.out.as_deref(), args.format.or(by_name).unwrap_or(usual))?;

@@ -245,8 +245,8 @@ pub fn open(
     model: &Model,
     common: &Common,
 ) -> Result<Source> {
-    let options = args.options(want, Some(model.classes()), common.seed);
-    data::open(paths, &options, Prepare::for_model(model))
+    let options = args.options(want, model.signal(), Some(model.classes()), common.seed);
+    data::open(paths, &options, Prepare::for_model(model, common.seed))
 }
 
 /// Says so if a search that follows gradients has none to follow.

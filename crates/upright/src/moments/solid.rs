@@ -146,7 +146,7 @@ mod tests {
     fn prototypes_with_the_same_axes_give_their_maps_once() {
         let own = Spread([0.6, 0.0, 0.0, 0.3, 0.0, 0.1]);
         let alike = Spread([0.5, 0.0, 0.0, 0.3, 0.0, 0.2]);
-        let other = Spread([0.1, 0.0, 0.0, 0.3, 0.0, 0.6]);
+        let other = Spread([0.1, 0.0, 0.0, 0.1, 0.0, 0.8]);
         assert_eq!(aligned(&own, &[alike, own]).len(), 4);
         let maps = aligned(&own, &[other, alike]);
         assert_eq!(maps.len(), 8);
