@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "in a binary, pub says what a module shares with the others")]
 
 mod commands;
+mod figure;
 mod help;
 mod pixels;
 mod progress;

@@ -5,6 +5,8 @@ mod cost;
 mod fuzz;
 mod model;
 mod onnx_write;
+#[cfg(feature = "train")]
+mod pooled;
 mod resnet;
 mod train;
 
