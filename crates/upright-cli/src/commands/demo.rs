@@ -69,6 +69,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let options = Options {
         taps: vec![Tap { name: "auto".into(), reduce: Reduce::None }],
         threads: common.threads.map(std::num::NonZeroUsize::get),
+        engine: common.engine(),
         ..Options::default()
     };
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &options)?;
