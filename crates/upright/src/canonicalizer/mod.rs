@@ -22,6 +22,8 @@ use crate::warp::Resample;
 
 mod fit;
 mod report;
+#[cfg(test)]
+mod tests;
 mod views;
 
 pub use fit::{Silent, Watch, transformed_copies};
