@@ -28,6 +28,8 @@ mod calibrate;
 mod fit;
 mod orbit;
 mod report;
+#[cfg(test)]
+mod tests;
 mod views;
 
 pub use fit::{FitData, Silent, Watch, transformed_copies};
