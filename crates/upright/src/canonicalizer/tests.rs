@@ -70,7 +70,8 @@ fn refined(c: &Canonicalizer, batch: &Batch, start: &[f32]) -> Vec<Seen> {
     let see = |ask: Ask| c.evaluate(batch, &[(0, ask)]).unwrap().remove(0).0;
     let raw = see(Ask::plain(c.space.identity()));
     let budget = 1000;
-    let mut run = c.search.start(&Brief { space: &c.space, seed: 0, budget, raw: &raw, seeds: &[] });
+    let mut run =
+        c.search.start(&Brief { space: &c.space, seed: 0, budget, raw: &raw, seeds: &[] });
     // The search draws one pose; it is told that this was the chosen one.
     assert_eq!(run.ask(budget).len(), 1);
     run.tell(&[see(Ask::plain(start.to_vec()))]);
