@@ -5,6 +5,7 @@ mod cost;
 mod fuzz;
 mod model;
 mod onnx_write;
+mod orbit;
 mod resnet;
 mod train;
 
@@ -27,6 +28,8 @@ enum Command {
     Cost(cost::Cost),
     /// Feed damaged files to the readers.
     Fuzz(fuzz::Args),
+    /// Measure how often transformed copies of one input get the same class.
+    Orbit(orbit::Args),
     /// Train a model on data that we make ourselves.
     #[command(subcommand)]
     Train(train::Train),
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let done = match Lab::parse().command {
         Command::Cost(cost) => cost.run(),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Orbit(args) => orbit::run(&args),
         Command::Train(train) => train.run(),
         Command::Model(model) => model.run(),
     };
