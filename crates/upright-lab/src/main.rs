@@ -7,7 +7,9 @@ mod model;
 mod onnx_write;
 #[cfg(feature = "train")]
 mod pooled;
+mod orbit;
 mod resnet;
+mod searches;
 mod train;
 
 use std::process::ExitCode;
@@ -29,6 +31,10 @@ enum Command {
     Cost(cost::Cost),
     /// Feed damaged files to the readers.
     Fuzz(fuzz::Args),
+    /// Measure how often transformed copies of one input get the same class.
+    Orbit(orbit::Args),
+    /// Compare every search on the same transformed inputs.
+    Searches(Box<searches::Args>),
     /// Train a model on data that we make ourselves.
     #[command(subcommand)]
     Train(train::Train),
@@ -41,6 +47,8 @@ fn main() -> ExitCode {
     let done = match Lab::parse().command {
         Command::Cost(cost) => cost.run(),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Orbit(args) => orbit::run(&args),
+        Command::Searches(args) => searches::run(&args),
         Command::Train(train) => train.run(),
         Command::Model(model) => model.run(),
     };

@@ -82,8 +82,8 @@ fn clouds_and_strokes_survive_an_artifact_and_do_not_depend_on_batches() {
         let whole = c.predict(&batch).unwrap();
         let artifact = Artifact::from_bytes(network, &c.to_bytes().unwrap()).unwrap();
         let again = artifact.join(model(network)).unwrap();
-        for i in 0..9 {
-            assert_eq!(again.predict(&batch.select(&[i])).unwrap()[0], whole[i], "{network} {i}");
+        for (i, want) in whole.iter().enumerate() {
+            assert_eq!(again.predict(&batch.select(&[i])).unwrap()[0], *want, "{network} {i}");
         }
     }
 }
