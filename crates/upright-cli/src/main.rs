@@ -37,12 +37,23 @@ pub struct Common {
     /// Threads to use [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+    /// What runs the model: rten, ort (ONNX Runtime) or auto, the fastest that is there
+    /// [default: what an artifact was fitted with, else auto]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub engine: Option<String>,
     /// Say nothing but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// Results and errors as JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl Common {
+    /// The engine asked for, else the automatic one.
+    pub fn engine(&self) -> String {
+        self.engine.clone().unwrap_or_else(|| upright::engine::AUTO.into())
+    }
 }
 
 fn main() -> ExitCode {

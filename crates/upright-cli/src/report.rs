@@ -164,7 +164,10 @@ impl Failure {
         use upright::Error as E;
         match self {
             Failure::Library(
-                E::UnknownName { .. } | E::UnknownSetting { .. } | E::BadSetting { .. },
+                E::UnknownName { .. }
+                | E::UnknownSetting { .. }
+                | E::BadSetting { .. }
+                | E::NoEngine { .. },
             )
             | Failure::Usage { .. } => 2,
             Failure::Library(

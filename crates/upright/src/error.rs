@@ -101,6 +101,16 @@ pub enum Error {
         /// Its message.
         why: String,
     },
+    /// An engine that cannot be used here.
+    #[error("the {engine} engine is not available: {why}")]
+    NoEngine {
+        /// The engine.
+        engine: &'static str,
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        help: String,
+    },
     /// A tensor to tap that the graph does not have, or no tap could be found.
     #[error("no tap `{name}` in the model; candidates: {candidates}")]
     NoTap {
@@ -265,6 +275,7 @@ impl Error {
             Error::Operators { .. } => "onnx::op",
             Error::Gradient { .. } => "onnx::gradient",
             Error::Engine { .. } => "onnx::run",
+            Error::NoEngine { .. } => "engine::missing",
             Error::NoTap { .. } => "onnx::tap",
             Error::ScoreNeeds { .. } => "onnx::no_features",
             Error::TooFew { .. } => "bank::small",
@@ -311,7 +322,8 @@ impl Error {
             Error::Corrupt { .. } => {
                 "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
             }
-            Error::ScoreNeeds { help, .. }
+            Error::NoEngine { help, .. }
+            | Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
             | Error::WrongSpace { help, .. }
             | Error::Preprocess { help, .. }

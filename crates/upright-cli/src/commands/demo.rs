@@ -142,6 +142,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let options = Options {
         taps: vec![Tap { name: "auto".into(), reduce: Reduce::None }],
         threads: common.threads.map(std::num::NonZeroUsize::get),
+        engine: common.engine(),
         ..Options::default()
     };
     let model = Model::from_bytes(scene.title, scene.model, &options)?;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Advice, FitData, FitReport, Transforms, Watch};
+use upright::canonicalizer::{Advice, FitData, FitReport, Transforms, TuneReport, Watch};
 use upright::dataset::Dataset;
-use upright::model::Model;
+use upright::model::{Model, Options};
 
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
+use super::tune;
 use crate::Common;
 use crate::data::{DataArgs, Want};
 use crate::progress::Progress;
@@ -19,14 +20,19 @@ pub const EXAMPLES: &str = "Examples:
   upright fit model.onnx train/                      one folder a class; writes model.upright
   upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
   upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
-  upright fit model.onnx mnist/ --split train --reduce pool";
+  upright fit model.onnx mnist/ --split train --reduce pool
+  upright fit model.onnx s.ndjson.gz --exclude '*-7?' --held-out s.ndjson.gz --held-out-include '*-7?'
+                                                     parts of one file, by the names of its rows
+  upright fit model.onnx points.npy --labels labels.csv
+  upright fit model.onnx list.csv --split train      columns path,row,label,split";
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// Labelled, upright data: class folders, a path,label list, idx files or npz
+    /// Labelled, upright data: class folders, a path,label list, or a file of many inputs: idx,
+    /// npz, npy, ndjson
     data: PathBuf,
     /// Labelled data the model was not trained on, to calibrate and prove on
     /// [default: a fifth of DATA, at most --calibration rows]
@@ -49,6 +55,11 @@ pub struct Args {
     /// True classes of all held-out rows in order, as for --labels
     #[arg(long, value_name = "FILE")]
     held_out_labels: Option<PathBuf>,
+    /// Choose taps, score and search on held-out data first: trials a stage, as in --tune=20,
+    /// or minutes, as in --tune=10m; goes on where an interrupted run stopped
+    #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true,
+          default_missing_value = "12")]
+    tune: Option<String>,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -137,6 +148,21 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         held_out: held_out.as_ref().map(|s| s as &dyn Dataset),
         transformed: transformed.as_ref().map(|s| s as &dyn Dataset),
     };
+    let path = artifact_path(&args.model, args.out.as_ref());
+    if let Some(budget) = &args.tune {
+        let (protocol, log) = (tune::budget(budget)?, tune::log_path(&path));
+        let files = (args.model.as_path(), &options);
+        let tuned = tune::run(&config, protocol, files, &given, &log, &mut bars, common)?;
+        let names = model.class_names().map(<[String]>::to_vec);
+        model = Model::load(&args.model, &Options { taps: tuned.taps.clone(), ..options })?;
+        if let Some(names) = names {
+            model.set_class_names(names);
+        }
+        if !common.quiet && !common.json {
+            talk_tuned(&tuned, &log);
+        }
+        config = tuned.config;
+    }
     let fitted = config.fit(model, &given, &mut bars);
     drop(bars);
     for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
@@ -144,7 +170,6 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let fitted = fitted?;
     note_gradient(&fitted, common)?;
-    let path = artifact_path(&args.model, args.out.as_ref());
     let bytes = fitted.to_bytes()?;
     upright::artifact::write_whole(&path, &bytes)?;
     let (advice, sentence) = fitted.report().advice();
@@ -165,6 +190,25 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     warn_harm(fitted.report(), advice, &sentence, common);
     Ok(())
+}
+
+fn talk_tuned(tuned: &TuneReport, log: &Path) {
+    let part = |part: &upright::config::Part| {
+        let settings = part.settings.iter().map(|(n, v)| format!(" {n}={v}"));
+        format!("{}{}", part.name, settings.collect::<String>())
+    };
+    eprintln!(
+        "tuned      {} trials, {:.1} -> {:.1} % on the tuning data; log {}",
+        tuned.trials,
+        tuned.accuracy.0,
+        tuned.accuracy.1,
+        log.display()
+    );
+    for tap in &tuned.taps {
+        eprintln!("tap        {} ({})", tap.name, tap.reduce);
+    }
+    eprintln!("score      {}", part(&tuned.config.score));
+    eprintln!("search     {}", part(&tuned.config.search));
 }
 
 /// Prints what is worth saying about a data set and lists its unreadable rows.

@@ -8,6 +8,7 @@ mod list;
 mod predict;
 mod score;
 mod setup;
+mod tune;
 mod warp;
 
 use crate::Common;

@@ -34,7 +34,7 @@ const CHUNK: usize = 128;
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// Pictures, folders of pictures, a list, idx files or npz
+    /// Files or folders of what the model takes: images, sketches or clouds; or a list
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// The artifact [default: the model's name with .upright]

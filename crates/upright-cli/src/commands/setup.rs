@@ -102,6 +102,7 @@ impl ModelArgs {
             kind: self.signal,
             rows: self.points,
             threads: common.threads.map(std::num::NonZeroUsize::get),
+            engine: common.engine(),
             ..Options::default()
         })
     }
@@ -230,10 +231,17 @@ pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicali
         ));
     }
     let artifact = Artifact::read(artifact)?;
-    let options = Options {
+    let mut options = Options {
         threads: common.threads.map(std::num::NonZeroUsize::get),
         ..artifact.manifest.options.clone()
     };
+    if let Some(engine) = &common.engine {
+        let row = upright::engine::row(engine)?;
+        if row.name != options.engine {
+            options.engine = row.name.into();
+            options.micro_batch = None;
+        }
+    }
     Ok(artifact.join(Model::load(model, &options)?)?)
 }
 

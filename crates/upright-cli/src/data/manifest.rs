@@ -28,7 +28,7 @@ const HELP: &str = "write `path,label` as the first line, then one line a row; `
                     may be further columns";
 
 /// One line of a list.
-struct Row {
+struct Line {
     path: String,
     label: Option<String>,
     row: Option<usize>,
@@ -57,8 +57,8 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<Opened> {
 }
 
 /// The rows of the split that was asked for.
-fn of_split(path: &Path, rows: Vec<Row>, options: &Options) -> Result<Vec<Row>> {
-    let known = |row: &Row| {
+fn of_split(path: &Path, rows: Vec<Line>, options: &Options) -> Result<Vec<Line>> {
+    let known = |row: &Line| {
         let word = row.split.as_ref()?.to_ascii_lowercase();
         Split::ALL.into_iter().find(|s| s.words().contains(&word.as_str()))
     };
@@ -77,7 +77,7 @@ fn of_split(path: &Path, rows: Vec<Row>, options: &Options) -> Result<Vec<Row>> 
 }
 
 /// The items that rows name, with the labels of their files if all have some.
-fn items(list: &Path, rows: &[Row], options: &Options) -> Result<Opened> {
+fn items(list: &Path, rows: &[Line], options: &Options) -> Result<Opened> {
     let folder = list.parent().unwrap_or(Path::new(""));
     let media = options.media();
     let single: Vec<PathBuf> =
@@ -135,7 +135,7 @@ fn numbered(named: Vec<String>, options: &Options) -> Labels {
     }
 }
 
-fn read_csv(path: &Path) -> Result<Vec<Row>> {
+fn read_csv(path: &Path) -> Result<Vec<Line>> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string(), HELP);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(bad)?;
     let header = reader.headers().map_err(bad)?.clone();
@@ -163,12 +163,12 @@ fn read_csv(path: &Path) -> Result<Vec<Row>> {
             text.parse().map_err(|_| Failure::data(path, why(), HELP))
         };
         let row = some(row).map(number).transpose()?;
-        rows.push(Row { path: field(at), label: some(label), row, split: some(split) });
+        rows.push(Line { path: field(at), label: some(label), row, split: some(split) });
     }
     Ok(rows)
 }
 
-fn read_jsonl(path: &Path) -> Result<Vec<Row>> {
+fn read_jsonl(path: &Path) -> Result<Vec<Line>> {
     let help = "write one object a line: {\"path\": \"a.png\", \"label\": 3}";
     let text = std::fs::read_to_string(path).map_err(|e| Failure::io(path, e))?;
     let mut rows = Vec::new();
@@ -188,7 +188,7 @@ fn read_jsonl(path: &Path) -> Result<Vec<Row>> {
             Some(Ok(row)) => Some(row),
             Some(Err(_)) => return Err(bad("`row` is not a number (0, 1, 2, ...)".into())),
         };
-        rows.push(Row { path: file.to_owned(), label: text(LABELS), row, split: text(SPLITS) });
+        rows.push(Line { path: file.to_owned(), label: text(LABELS), row, split: text(SPLITS) });
     }
     Ok(rows)
 }

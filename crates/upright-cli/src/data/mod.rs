@@ -8,6 +8,7 @@
 mod arrays;
 mod bytes;
 mod chain;
+mod choice;
 mod clouds;
 mod files;
 mod folder;
@@ -23,6 +24,7 @@ mod npy;
 mod npz;
 mod options;
 mod picture;
+mod prepare;
 mod source;
 mod stack;
 mod strokes;
@@ -37,7 +39,8 @@ pub use npy::{Array, write_floats};
 pub use npz::Npz;
 pub use options::{Allowance, DataArgs, Options, Split, Want};
 pub use picture::{Picture, decode};
-pub use source::{Prepare, Source};
+pub use prepare::{Apply, Prepare};
+pub use source::Source;
 pub use strokes::Drawing;
 
 use crate::report::{Failure, Result};

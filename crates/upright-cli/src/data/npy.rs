@@ -91,6 +91,11 @@ impl Array {
         self.kind
     }
 
+    /// Whether it holds no number.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     /// Number of numbers.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.kind.size()

@@ -141,7 +141,7 @@ pub fn open(path: &Path, transpose: bool) -> Result<Opened> {
             "save images as uint8 (0..255) or as float32 (0..1)",
         ));
     }
-    if array.len() == 0 {
+    if array.is_empty() {
         return Err(Failure::Empty {
             path: path.into(),
             found: "an empty array".into(),

@@ -7,20 +7,18 @@ use rayon::prelude::*;
 use serde::Serialize;
 use upright::Error;
 use upright::dataset::{Dataset, Loaded};
-use upright::model::Model;
 use upright::tensor::{Batch, Signal};
 
-use super::glob;
+use super::choice::{draw, kept};
 use super::labels::{self, Labels};
 use super::ledger::{Ledger, Seen};
-use super::lot::lot;
 use super::media::{Item, Media};
 use super::options::{Allowance, Options, Want};
+use super::prepare::Prepare;
 use crate::report::{Failure, Note, Result};
 use crate::rows::{Format, Rows};
 
 /// Items that can be decoded one by one, from several threads.
-#[expect(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait Items: Send + Sync {
     /// How many there are.
     fn len(&self) -> usize;
@@ -56,59 +54,6 @@ pub struct Opened {
     pub labels: Labels,
     /// What is worth saying.
     pub notes: Vec<Note>,
-}
-
-/// Makes the numbers of one item, and says what had to be done for that.
-/// [`Error::Data`] means that this item is unusable; any other error stops reading.
-pub type Apply = Box<dyn Fn(Item) -> upright::Result<(Vec<f32>, Seen)> + Send + Sync>;
-
-/// How a decoded item becomes one of a batch.
-pub struct Prepare {
-    /// What an item is.
-    pub signal: Signal,
-    /// Makes the item.
-    pub apply: Apply,
-}
-
-impl Prepare {
-    /// Makes items as a model wants them; the seed draws points of clouds.
-    pub fn for_model(model: &Model, seed: u64) -> Self {
-        let (signal, preprocess) = (model.signal(), model.preprocess().clone());
-        if Media::of(signal) != Media::Pictures {
-            return Prepare::for_points(signal, seed);
-        }
-        let apply = move |item| {
-            let Item::Picture(p) = item else { return Err(mismatch(signal, &item)) };
-            let picture = upright::preprocess::Picture::new(p.width, p.height, p.channels, p.data)?;
-            Ok((preprocess.prepare(&picture, signal)?, Seen::Plain))
-        };
-        Prepare { signal, apply: Box::new(apply) }
-    }
-
-    /// Makes sketches or clouds of exactly the points that a signal has.
-    pub fn for_points(signal: Signal, seed: u64) -> Self {
-        let apply = move |item| match (item, signal) {
-            (Item::Drawing(drawing), Signal::Strokes { length }) => {
-                let (rows, dropped) = drawing.rows(length);
-                Ok((rows, if dropped > 0 { Seen::Thinned } else { Seen::Plain }))
-            }
-            (Item::Shape(shape), Signal::Cloud { points }) => {
-                let unusable = |why| Error::Data { what: String::new(), why, help: String::new() };
-                let (rows, repeated) = shape.rows(points, seed).map_err(unusable)?;
-                Ok((rows, if repeated { Seen::Repeated } else { Seen::Plain }))
-            }
-            (item, _) => Err(mismatch(signal, &item)),
-        };
-        Prepare { signal, apply: Box::new(apply) }
-    }
-}
-
-fn mismatch(signal: Signal, item: &Item) -> Error {
-    Error::Picture {
-        wants: format!("{:?}", signal.shape()),
-        gives: item.media().plural().into(),
-        help: format!("give {}", Media::of(signal).supported()),
-    }
 }
 
 /// Rows that are decoded when asked for. Unreadable ones are left out, recorded,
@@ -336,40 +281,6 @@ impl Source {
     }
 }
 
-/// The rows that the patterns leave.
-fn kept(origin: &str, items: &dyn Items, options: &Options) -> Result<Vec<usize>> {
-    let Options { include, exclude, .. } = options;
-    let any = |patterns: &[String], name: &str| patterns.iter().any(|p| glob::fits(p, name));
-    if include.is_empty() && exclude.is_empty() {
-        return Ok((0..items.len()).collect());
-    }
-    let fits = |row: &usize| {
-        let name = items.name(*row);
-        (include.is_empty() || any(include, &name)) && !any(exclude, &name)
-    };
-    let kept: Vec<usize> = (0..items.len()).filter(fits).collect();
-    if kept.is_empty() {
-        return Err(Failure::data(
-            Path::new(origin),
-            format!("the patterns leave none of its {} rows", items.len()),
-            format!("names look like `{}`; a pattern must fit all of one", items.name(0)),
-        ));
-    }
-    Ok(kept)
-}
-
-/// The rows to read, in order: all, or `limit` of them drawn with the seed. A
-/// smaller limit draws a part of what a larger one draws.
-fn draw(rows: usize, limit: Option<usize>, seed: u64) -> Vec<usize> {
-    let Some(limit) = limit.filter(|&l| l < rows) else { return (0..rows).collect() };
-    let mut lots: Vec<(u64, usize)> = (0..rows).map(|r| (lot(seed, r as u64), r)).collect();
-    lots.sort_unstable();
-    lots.truncate(limit);
-    let mut drawn: Vec<usize> = lots.into_iter().map(|(_, r)| r).collect();
-    drawn.sort_unstable();
-    drawn
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::picture::Picture;
@@ -459,19 +370,6 @@ mod tests {
             text.lines().nth(1),
             Some(r#"{"row":19,"path":"n/19.png","reason":"truncated at byte 8"}"#)
         );
-    }
-
-    #[test]
-    fn a_limit_draws_the_same_rows_for_the_same_seed() {
-        let (a, b) = (draw(1000, Some(50), 1), draw(1000, Some(50), 2));
-        assert_eq!(a, draw(1000, Some(50), 1));
-        assert_ne!(a, b);
-        assert_eq!(a.len(), 50);
-        assert!(a.is_sorted_by(|x, y| x < y));
-        assert!(draw(1000, Some(10), 1).iter().all(|r| a.contains(r)));
-        assert_eq!(draw(3, Some(5), 1), [0, 1, 2]);
-        let upper = draw(1000, Some(200), 7).iter().filter(|&&r| r >= 500).count();
-        assert!((70..=130).contains(&upper), "{upper} of 200 from the upper half");
     }
 
     #[test]

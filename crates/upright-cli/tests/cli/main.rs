@@ -5,6 +5,7 @@ mod demo;
 mod errors;
 mod list;
 mod score;
+mod signals;
 mod support;
 mod warp;
 mod workflow;

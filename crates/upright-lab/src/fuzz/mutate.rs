@@ -109,7 +109,7 @@ fn damage(dice: &mut Dice, bytes: &mut Vec<u8>, seeds: &[Vec<u8>], words: &[&str
             }
         }
         _ => {
-            for _ in 0..1 + dice.below(8) {
+            for _ in 0..=dice.below(8) {
                 let at = dice.below(n);
                 if at < n {
                     bytes[at] = dice.byte();

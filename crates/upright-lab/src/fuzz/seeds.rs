@@ -34,10 +34,11 @@ fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
 
 /// `.npy` of clouds.
 pub(super) fn arrays() -> Vec<Vec<u8>> {
+    let doubles: Vec<u8> = (0..12).flat_map(|i| f64::from(i).to_be_bytes()).collect();
     vec![
         npy("<f4", "False", "(2, 4, 3)", &floats(24)),
-        npy("<i2", "False", "(2, 4, 3)", &[7; 48]),
-        npy(">f8", "True", "(1, 4, 3)", &[9; 96]),
+        npy("<i2", "False", "(2, 4, 3)", &floats(12)),
+        npy(">f8", "True", "(1, 4, 3)", &doubles),
         npy("<f4", "False", "(4, 3)", &floats(12)),
     ]
 }
@@ -148,9 +149,9 @@ pub(super) fn pcd() -> Vec<Vec<u8>> {
     let mut text = head("ascii");
     text.extend(b"0 0 0 1\n1 2 3 1\nnan 0 0 2\n");
     let mut binary = head("binary");
-    binary.extend([3; 39]);
+    binary.extend(0..39);
     let mut packed = head("binary_compressed");
-    let body = [&[2u8, 1, 2, 3][..], &[7 << 5, 27, 2], &[0, 5]].concat();
+    let body = [&[2u8, 1, 2, 3][..], &[7 << 5, 27, 2]].concat();
     packed.extend((body.len() as u32).to_le_bytes());
     packed.extend(39u32.to_le_bytes());
     packed.extend(body);
@@ -164,7 +165,7 @@ pub(super) fn xyz() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// QuickDraw lines.
+/// Lines of `QuickDraw`.
 pub(super) fn ndjson() -> Vec<Vec<u8>> {
     vec![
         b"{\"word\":\"cat\",\"key_id\":\"0-1\",\"drawing\":[[[0,10,20],[0,5,0]],[[3,4],[5,6]]]}\n\
@@ -203,7 +204,7 @@ pub(super) fn lists() -> Vec<Vec<u8>> {
 /// Lists of files as JSON lines.
 pub(super) fn json_lists() -> Vec<Vec<u8>> {
     vec![
-        b"{\"path\":\"a.png\",\"label\":3}\n{\"path\":\"b.npz\",\"row\":2,\"split\":\"test\"}\n"
+        b"{\"path\":\"a.png\",\"label\":3}\n{\"path\":\"b.npz\",\"row\":2,\"split\":\"train\"}\n"
             .to_vec(),
     ]
 }

@@ -2,18 +2,16 @@
 //! the result on samples that none of them has seen.
 
 use super::calibrate::chunks;
-use super::report::{Accuracy, FitReport, Transforms};
+use super::report::Transforms;
 use super::{Canonicalizer, Config};
-use crate::config::{Part, Value};
+use crate::config::Value;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::gate::{self, Calibration};
 use crate::model::Model;
 use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
-use crate::readout;
 use crate::score::{self, Bank};
-use crate::search::{self, moved};
+use crate::search::moved;
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::{Batch, Matrix};
@@ -125,6 +123,14 @@ impl Held<'_> {
         })
     }
 
+    /// Disjoint slices of both kinds of rows, each spread over the classes.
+    pub(super) fn slices(&self, count: usize) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
+        let every = move |rows: &[usize], i: usize| -> Vec<usize> {
+            rows.iter().copied().skip(i).step_by(count).collect()
+        };
+        (0..count).map(move |i| (every(&self.upright, i), every(&self.transformed, i)))
+    }
+
     fn split(self) -> (Self, Self) {
         let half = |rows: &[usize]| spread(rows, rows.len().div_ceil(2));
         let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
@@ -144,56 +150,58 @@ impl Config {
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
         self.check()?;
-        let space = self.space.build()?;
-        space.check(model.signal())?;
         let (bank_rows, held) = self.split(data);
-
-        watch.phase("bank", bank_rows.len());
-        let (outputs, labels, shapes) = run_rows(&model, data.bank, &bank_rows, watch)?;
-        self.check_bank_size(&labels, &model)?;
-        let copies = self.copies(&model, data.bank, &bank_rows, &space)?;
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &labels,
-            head: model.head(),
-            transformed: copies.as_ref(),
-            seed: self.seed,
-        };
-        let score = score::fit(&self.score, &bank)?;
-        let size = outputs.len();
-        drop(outputs);
-
+        let mut c = self.with_bank(model, data.bank, &bank_rows, watch)?;
         let (gate_rows, proof_rows) = held.split();
-        let report = FitReport {
-            bank: size,
-            calibrated_on: gate_rows.upright.len(),
-            transforms: if data.transformed.is_some() {
-                Transforms::Given
-            } else {
-                Transforms::Synthetic
-            },
-            tau: None,
-            auroc: None,
-            upright: Accuracy::default(),
-            transformed: Accuracy::default(),
-            nan: 0,
-            notes: score.note().into_iter().collect(),
-        };
-        let mut c = Canonicalizer {
-            gate: gate::fit(&Part::new("never"), &Calibration::NONE)?,
-            readout: readout::candidates(&Part::new("lowest"), 0.0)?.swap_remove(0),
-            abstain: None,
-            moments: Moments::fit(&shapes, &space),
-            search: search::make(&self.search)?,
-            model,
-            score,
-            space,
-            config: self.clone(),
-            report,
-        };
+        c.report.calibrated_on = gate_rows.upright.len();
+        if data.transformed.is_some() {
+            c.report.transforms = Transforms::Given;
+        }
         self.calibrate(&mut c, &gate_rows, watch)?;
         prove(&mut c, &proof_rows, watch)?;
         Ok(c)
+    }
+
+    /// Fills the bank and fits the score; the gate stays closed.
+    pub(super) fn with_bank(
+        &self,
+        model: Model,
+        data: &dyn Dataset,
+        rows: &[usize],
+        watch: &mut dyn Watch,
+    ) -> Result<Canonicalizer> {
+        let mut c = Canonicalizer::bare(self, model)?;
+        watch.phase("bank", rows.len());
+        let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
+        self.check_bank_size(&labels, &c.model)?;
+        let copies = self.copies(&c.model, data, rows, &c.space)?;
+        let bank = Bank {
+            outputs: &outputs,
+            labels: &labels,
+            head: c.model.head(),
+            transformed: copies.as_ref(),
+            seed: self.seed,
+        };
+        c.score = score::fit(&self.score, &bank)?;
+        c.moments = Moments::fit(&shapes, &c.space);
+        c.report.bank = outputs.len();
+        c.report.notes.extend(c.score.note());
+        Ok(c)
+    }
+
+    /// Which rows fill the bank while tuning, and what is tuned on: the half of the held-out
+    /// data that does not prove the result.
+    pub(super) fn tuning_split<'a>(
+        &self,
+        data: &FitData<'a>,
+        tune: &super::TuneConfig,
+    ) -> (Vec<usize>, Held<'a>) {
+        let (bank, held) = self.split(data);
+        let few = |rows: &[usize], most: usize| spread(rows, most.min(rows.len())).0;
+        let (mut held, _) = held.split();
+        held.upright = few(&held.upright, tune.samples);
+        held.transformed = few(&held.transformed, tune.samples);
+        (few(&bank, tune.bank), held)
     }
 
     /// Which rows fill the bank and which are held out.
@@ -341,7 +349,7 @@ fn spread(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// Outputs, labels and moments of some rows of a data set.
-fn run_rows(
+pub(super) fn run_rows(
     model: &Model,
     data: &dyn Dataset,
     rows: &[usize],
@@ -364,7 +372,7 @@ fn run_rows(
     Ok((all.unwrap_or_else(none), labels, shapes))
 }
 
-fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {
+pub(super) fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {
     if let Some(all) = all {
         return all.append(&more);
     }

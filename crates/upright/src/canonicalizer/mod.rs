@@ -28,11 +28,16 @@ mod calibrate;
 mod fit;
 mod orbit;
 mod report;
+mod rig;
+#[cfg(test)]
+mod tests;
+mod tune;
 mod views;
 
 pub use fit::{FitData, Silent, Watch, transformed_copies};
 pub use orbit::{Consistency, Orbit};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
+pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
 
 /// Everything that is chosen before a fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -193,6 +198,24 @@ impl Canonicalizer {
             model,
             config,
             report,
+        })
+    }
+
+    /// A model and its space, with a score that needs no fit and a closed gate.
+    fn bare(config: &Config, model: Model) -> Result<Self> {
+        let space = config.space.build()?;
+        space.check(model.signal())?;
+        Ok(Canonicalizer {
+            score: score::load(&Part::new("energy"), &State::new())?,
+            search: search::make(&config.search)?,
+            readout: readout::candidates(&Part::new("lowest"), 0.0)?.swap_remove(0),
+            gate: gate::fit(&Part::new("never"), &gate::Calibration::NONE)?,
+            abstain: None,
+            moments: None,
+            space,
+            model,
+            config: config.clone(),
+            report: FitReport::default(),
         })
     }
 

@@ -38,10 +38,11 @@ impl Accuracy {
 }
 
 /// Where transformed inputs come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transforms {
     /// Copies of upright inputs under random poses of the space.
+    #[default]
     Synthetic,
     /// Data that came transformed.
     Given,
@@ -49,7 +50,7 @@ pub enum Transforms {
 
 /// What a fit found out. Accuracies are on held-out samples that neither the
 /// bank nor the gate has seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FitReport {
     /// Samples in the bank.
     pub bank: usize,

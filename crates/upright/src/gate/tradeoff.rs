@@ -115,35 +115,57 @@ pub(super) fn choose(
     share: f64,
     drop: f64,
 ) -> Result<Margin> {
+    let labelled = |cases: &[Case]| cases.iter().filter(|c| usable(c)).count();
+    let (upright, transformed) = (labelled(calibration.upright), labelled(calibration.transformed));
+    if upright == 0 || transformed == 0 {
+        return Err(Error::TooFew {
+            part: format!("gate `{gate}`"),
+            why: format!(
+                "{upright} upright and {transformed} transformed labelled calibration inputs"
+            ),
+            help: "give labelled held-out data, or use the gate `conformal`".into(),
+        });
+    }
+    let Best { tau, margin, .. } = best(calibration, share, drop);
+    Ok(Margin::new(tau, Scale::new(margin, calibration)))
+}
+
+/// Accuracy in percent, at a share of transformed inputs, behind the best threshold and
+/// margin that cost at most `drop` points of upright accuracy, on the calibration inputs
+/// themselves.
+pub fn potential(calibration: &Calibration, share: f64, drop: f64) -> f64 {
+    best(calibration, share, drop).value
+}
+
+struct Best {
+    value: f64,
+    searched: usize,
+    tau: f32,
+    margin: f32,
+}
+
+fn best(calibration: &Calibration, share: f64, drop: f64) -> Best {
     let scale = Scale::new(0.0, calibration);
-    let mut best: Option<(f64, usize, f32, f32)> = None;
+    let mut best = Best { value: f64::NEG_INFINITY, searched: 0, tau: f32::INFINITY, margin: 0.0 };
     for &margin in MARGINS.iter().rev() {
         for p in sweep(calibration, &scale.with(margin)) {
-            if p.upright.of == 0 || p.transformed.of == 0 {
-                return Err(Error::TooFew {
-                    part: format!("gate `{gate}`"),
-                    why: format!(
-                        "{} upright and {} transformed labelled calibration inputs",
-                        p.upright.of, p.transformed.of
-                    ),
-                    help: "give labelled held-out data, or use the gate `conformal`".into(),
-                });
-            }
-            if p.tau.is_finite() && p.cautious_drop() > drop {
+            if p.tau < f32::INFINITY && p.cautious_drop() > drop {
                 continue;
             }
             let searched = p.upright_searched.hits + p.transformed_searched.hits;
             let value = p.mixed(share);
-            let better = best.is_none_or(|(v, s, ..)| {
-                value > v + 1e-9 || (value - v).abs() <= 1e-9 && searched < s
-            });
-            if better {
-                best = Some((value, searched, p.tau, margin));
+            let equal = (value - best.value).abs() <= 1e-9;
+            if value > best.value + 1e-9 || equal && searched < best.searched {
+                best = Best { value, searched, tau: p.tau, margin };
             }
         }
     }
-    let (_, _, tau, margin) = best.unwrap_or((0.0, 0, f32::INFINITY, 0.0));
-    Ok(Margin::new(tau, scale.with(margin)))
+    best
+}
+
+/// Whether it is known what the search of an input would change.
+fn usable(case: &Case) -> bool {
+    case.truth.is_some() && case.best.is_some()
 }
 
 #[cfg(test)]

@@ -103,16 +103,19 @@ pub(super) fn of_image(
     }))
 }
 
-/// The covariance of a sketch's points, each weighing half the length of the lines that
-/// meet in it. Padding (pen below 0) is left out.
+/// The covariance of a sketch's lines, evenly drawn. Padding (pen below 0) is left out.
 pub(super) fn of_strokes(item: &[f32]) -> Option<Covariance> {
     let rows: Vec<&[f32]> = item.chunks_exact(3).take_while(|r| r[2] >= 0.0).collect();
+    // Two points at 1 / sqrt(12) of the length from the middle have a line's moments.
     let line = |a: &[f32], b: &[f32]| {
         let length = f64::from((b[0] - a[0]).hypot(b[1] - a[1]));
-        let at = |k: usize| f64::from(a[k] + b[k]) / 2.0;
-        (at(0), at(1), length)
+        let at = |k: usize, side: f64| {
+            let (a, b) = (f64::from(a[k]), f64::from(b[k]));
+            (a + b) / 2.0 + side * (b - a) / 12f64.sqrt()
+        };
+        [1.0, -1.0].map(|side| (at(0, side), at(1, side), length))
     };
-    of_points(rows.windows(2).filter(|w| w[1][2] < 0.5).map(|w| line(w[0], w[1])))
+    of_points(rows.windows(2).filter(|w| w[1][2] < 0.5).flat_map(|w| line(w[0], w[1])))
 }
 
 fn of_points(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Covariance> {

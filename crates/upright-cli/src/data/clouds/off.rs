@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn all_headers_in_use_are_read() {
         let want = parse(format!("OFF\n4 2 0\n{BODY}").as_bytes()).unwrap();
-        assert_eq!(want.points()[2], [1., 1., 0.]);
+        assert_eq!(want.points()[1..3], [[1., 0., 0.], [1., 1., 0.]]);
         assert_eq!(want.triangles(), [[0, 1, 2], [0, 1, 2], [0, 2, 3]]);
         for header in [
             "OFF4 2 0",

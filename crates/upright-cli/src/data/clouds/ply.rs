@@ -249,7 +249,9 @@ mod tests {
             out.extend(le);
         };
         put(vec![2]);
-        (0..2).for_each(|_| put(7i32.to_le_bytes().into()));
+        for _ in 0..2 {
+            put(7i32.to_le_bytes().into());
+        }
         for (x, y, z) in [(0.0f64, 0.0f32, 0i16), (1.0, 0.0, 0), (1.5, 1.0, 0), (0.0, 1.0, -2)] {
             put(vec![0]);
             put(x.to_le_bytes().into());
@@ -259,7 +261,9 @@ mod tests {
         for face in [&[0, 1, 2][..], &[0, 1, 2, 3]] {
             put(vec![1]);
             put(vec![face.len() as u8]);
-            face.iter().for_each(|i: &i32| put(i.to_le_bytes().into()));
+            for i in face {
+                put(i32::to_le_bytes(*i).into());
+            }
         }
         out
     }

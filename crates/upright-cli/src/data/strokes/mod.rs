@@ -1,7 +1,7 @@
 //! Drawings made of pen strokes, and how they become rows of (x, y, pen).
 //!
 //! Coordinates stay in the units of the file, y growing as it does there
-//! (downwards in SVG and QuickDraw).
+//! (downwards in SVG and `QuickDraw`).
 
 pub(super) mod quickdraw;
 mod simplify;
@@ -41,7 +41,7 @@ impl Drawing {
         if let Some(bad) = points.clone().flatten().find(|v| !v.is_finite()) {
             return Err(format!("holds {bad}"));
         }
-        if points.all(|p| *p == first) {
+        if points.all(|p| same(p[0], first[0]) && same(p[1], first[1])) {
             return Err(format!("{total} points, all equal; need 2 that differ"));
         }
         Ok(Drawing { strokes })
@@ -66,7 +66,7 @@ impl Drawing {
             if let Some(end) = over {
                 return Err(format!("point {i} follows the padding that starts at {end}"));
             }
-            if pen == 1.0 || pen == 0.0 && strokes.is_empty() {
+            if same(pen, 1.0) || pen == 0.0 && strokes.is_empty() {
                 strokes.push(Vec::new());
             } else if pen != 0.0 {
                 return Err(format!(
@@ -102,6 +102,10 @@ impl Drawing {
         }
         (rows, dropped)
     }
+}
+
+fn same(a: f32, b: f32) -> bool {
+    a.total_cmp(&b).is_eq()
 }
 
 /// Reads a file that holds one drawing.

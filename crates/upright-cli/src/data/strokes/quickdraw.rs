@@ -1,4 +1,4 @@
-//! The JSON lines of QuickDraw, packed with gzip or not: one drawing a line,
+//! The JSON lines of `QuickDraw`, packed with gzip or not: one drawing a line,
 //! `{"word": "cat", "key_id": "5", "drawing": [[[x, ..], [y, ..]], ..]}`. The raw
 //! form has a third list, of times, in each stroke; they are not used.
 
@@ -101,9 +101,9 @@ impl Lines {
                 Ok(Head { word: Some(word), .. }) => words.push(word.into_owned()),
                 other => {
                     if other.is_ok() {
-                        wordless += 1
+                        wordless += 1;
                     } else {
-                        broken += 1
+                        broken += 1;
                     }
                     match words.last().cloned() {
                         Some(word) => words.push(word),

@@ -161,9 +161,10 @@ mod tests {
 
     #[test]
     fn distances_worked_by_hand() {
-        assert_eq!(distance([1.0, 2.0], [0.0, 0.0], [4.0, 0.0]), 2.0);
-        assert_eq!(distance([-3.0, 4.0], [0.0, 0.0], [4.0, 0.0]), 5.0);
-        assert_eq!(distance([3.0, 4.0], [0.0, 0.0], [0.0, 0.0]), 5.0);
+        for (p, b, far) in [([1.0, 2.0], 4.0, 2.0), ([-3.0, 4.0], 4.0, 5.0), ([3.0, 4.0], 0.0, 5.0)]
+        {
+            assert!((distance(p, [0.0, 0.0], [b, 0.0]) - far).abs() < 1e-12, "{p:?}");
+        }
     }
 
     #[test]

@@ -4,10 +4,13 @@
 //! What is only defined, not drawn (`defs`, `symbol`, `clipPath` ...) is left
 //! out. Style sheets and `use` are not followed.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use roxmltree::{Document, Node, ParsingOptions};
-use svgtypes::{PointsParser, SimplePathSegment, SimplifyingPathParser, Transform};
+use svgtypes::{
+    PathParser, PathSegment, PointsParser, SimplePathSegment, SimplifyingPathParser, Transform,
+};
 
 use super::super::bytes;
 use super::{Drawing, POINT_CAP};
@@ -18,6 +21,9 @@ pub const FILE_CAP: u64 = 1 << 20;
 pub const SEGMENT_CAP: usize = 100_000;
 /// Most elements within each other.
 pub const DEPTH_CAP: usize = 64;
+
+/// Largest number in a path with arcs.
+const ARC_CAP: f64 = 1e7;
 
 /// How far lines may be from the curve they stand for, as a part of the
 /// drawing's larger side.
@@ -107,7 +113,7 @@ fn outline(node: Node, name: &str) -> Result<Option<String>, String> {
         "polyline" | "polygon" => node.attribute("points").map(|text| {
             let mut path = String::new();
             for (i, (x, y)) in PointsParser::from(text).enumerate() {
-                path += &format!("{}{x} {y}", if i == 0 { 'M' } else { 'L' });
+                let _ = write!(path, "{}{x} {y}", if i == 0 { 'M' } else { 'L' });
             }
             path + if name == "polygon" && !path_is_empty(text) { "Z" } else { "" }
         }),
@@ -130,6 +136,7 @@ fn path_is_empty(points: &str) -> bool {
 }
 
 fn draw(path: &str, ts: &Transform, out: &mut Vec<Segment>) -> Result<(), String> {
+    check_arcs(path)?;
     let at = |x: f64, y: f64| [ts.a * x + ts.c * y + ts.e, ts.b * x + ts.d * y + ts.f];
     for segment in SimplifyingPathParser::from(path) {
         let segment = segment.map_err(|e| format!("path `{}`: {e}", brief(path)))?;
@@ -147,6 +154,31 @@ fn draw(path: &str, ts: &Transform, out: &mut Vec<Segment>) -> Result<(), String
             }
             SimplePathSegment::ClosePath => Segment::Close,
         });
+    }
+    Ok(())
+}
+
+/// Refuses arcs that are too large: they are taken apart into curves, the more the larger.
+fn check_arcs(path: &str) -> Result<(), String> {
+    if !path.contains(['A', 'a']) {
+        return Ok(());
+    }
+    for segment in PathParser::from(path).map_while(Result::ok) {
+        let numbers = match segment {
+            PathSegment::MoveTo { x, y, .. }
+            | PathSegment::LineTo { x, y, .. }
+            | PathSegment::CurveTo { x, y, .. }
+            | PathSegment::SmoothCurveTo { x, y, .. }
+            | PathSegment::Quadratic { x, y, .. }
+            | PathSegment::SmoothQuadratic { x, y, .. } => [x, y, 0.0, 0.0],
+            PathSegment::EllipticalArc { rx, ry, x, y, .. } => [x, y, rx, ry],
+            PathSegment::HorizontalLineTo { x, .. } => [x, 0.0, 0.0, 0.0],
+            PathSegment::VerticalLineTo { y, .. } => [0.0, y, 0.0, 0.0],
+            PathSegment::ClosePath { .. } => continue,
+        };
+        if let Some(large) = numbers.iter().find(|v| v.is_nan() || v.abs() > ARC_CAP) {
+            return Err(format!("{large} in a path with arcs, the limit is {ARC_CAP}"));
+        }
     }
     Ok(())
 }
@@ -347,6 +379,9 @@ mod tests {
             ("<path d='M0 0L1'/>", "path `M0 0L1`"),
             ("<path d='M0 0L1e200 0L0 1e308'/>", "holds inf"),
             ("<path d='M0 0L1e308 0L-1e308 1'/>", "too large"),
+            ("<path d='M0 0A1e300 1 0 0 1 2 2'/>", "the limit is 10000000"),
+            ("<path d='M1e300 0A1 1 0 0 1 2 2'/>", "the limit is 10000000"),
+            ("<circle r='1e300'/>", "the limit is 10000000"),
             ("<path d='M0 0L0 0'/>", "all equal"),
             ("<g transform='scale(x)'/>", "transform `scale(x)`"),
             ("<rect width='wide'/>", "width `wide` is not a number"),

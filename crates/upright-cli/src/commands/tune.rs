@@ -1,0 +1,98 @@
+//! Tuning before a fit: `upright fit --tune`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use upright::canonicalizer::{Config, FitData, TuneConfig, TuneReport, TuneWatch, Watch};
+use upright::config::Value;
+use upright::model::{Model, Options};
+use upright::tune::{Outcome, Progress, Protocol};
+
+use crate::Common;
+use crate::report::{Failure, Result};
+
+/// Reads a budget: trials a stage, or minutes as in `10m`.
+pub fn budget(text: &str) -> Result<Protocol> {
+    let usual = TuneConfig::default().protocol;
+    let bad = || {
+        Failure::usage(
+            format!("`{text}` is not a budget for tuning"),
+            "give trials a stage as in `--tune=20`, or minutes as in `--tune=10m`",
+        )
+    };
+    if let Some(minutes) = text.strip_suffix('m') {
+        let minutes: f64 = minutes.parse().map_err(|_| bad())?;
+        if !(minutes > 0.0 && minutes <= 1e5) {
+            return Err(bad());
+        }
+        // The search's trials take their time on top, three tenths of the score's.
+        let time = Some(Duration::from_secs_f64(60.0 * minutes / 1.3));
+        return Ok(Protocol { time, ..usual });
+    }
+    let trials: usize = text.parse().map_err(|_| bad())?;
+    if trials == 0 {
+        return Err(bad());
+    }
+    Ok(Protocol { first: trials, second: trials, ..usual })
+}
+
+/// Where the trials of an artifact are logged, so that tuning can be resumed.
+pub fn log_path(artifact: &Path) -> PathBuf {
+    artifact.with_extension("tune.jsonl")
+}
+
+/// Tunes a config on data; the model comes with its new taps.
+pub fn run(
+    config: &Config,
+    protocol: Protocol,
+    (model, options): (&Path, &Options),
+    data: &FitData,
+    log: &Path,
+    watch: &mut dyn Watch,
+    common: &Common,
+) -> Result<TuneReport> {
+    let usual = TuneConfig::default();
+    let number = |name: &str, otherwise: f64| match config.gate.settings.get(name) {
+        Some(Value::Number(v)) => *v,
+        _ => otherwise,
+    };
+    let tune = TuneConfig {
+        share: number("share", usual.share),
+        drop: number("drop", usual.drop),
+        protocol,
+        ..usual
+    };
+    let load = |taps: &[upright::model::Tap]| {
+        Model::load(model, &Options { taps: taps.to_vec(), ..options.clone() })
+    };
+    let mut say = |progress: &Progress<'_>| {
+        if common.quiet || common.json {
+            return;
+        }
+        let value = match &progress.trial.outcome {
+            Outcome::Complete(v) => format!("{v:.2}"),
+            Outcome::Pruned => "pruned".into(),
+            Outcome::Failed(why) => format!("failed: {why}"),
+        };
+        let best = progress.best.and_then(|t| t.value()).map_or("-".into(), |v| format!("{v:.2}"));
+        let words: Vec<String> =
+            progress.trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        eprintln!("trial {:<4} {value:<8} best {best:<8} {}", progress.done, words.join(" "));
+    };
+    let mut watch = TuneWatch { watch, trial: &mut say, stop: &mut || false };
+    Ok(config.tune(&tune, &load, data, Some(log), &mut watch)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_trials_or_minutes() {
+        assert_eq!(budget("7").unwrap().first, 7);
+        assert_eq!(budget("13m").unwrap().time, Some(Duration::from_secs(600)));
+        for bad in ["", "0", "m", "-3m", "x", "1e9m"] {
+            assert!(budget(bad).is_err(), "{bad}");
+        }
+    }
+}

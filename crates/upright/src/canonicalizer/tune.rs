@@ -1,0 +1,332 @@
+//! Tuning: what to tap, which score with which settings, then which search,
+//! by the accuracy that the best gate reaches on held-out inputs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::fit::{FitData, Held, Watch};
+use super::rig::{Rig, SCORE, TAP, Worth};
+use super::{Canonicalizer, Config};
+use crate::config::{Param, Part, Value};
+use crate::error::{Error, Result};
+use crate::gate::Case;
+use crate::model::{Model, Tap};
+use crate::reduce::Reduce;
+use crate::score;
+use crate::search;
+use crate::tune::{
+    Knob, Knobs, Objective, Point, Progress, Protocol, Report, Setup, Subset, Tuned, knobs,
+};
+
+/// How to tune.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneConfig {
+    /// Scores that are tried beside the config's own.
+    pub scores: Vec<String>,
+    /// Searches that are tried beside the config's own.
+    pub searches: Vec<String>,
+    /// Most held-out samples looked at, upright and transformed each.
+    pub samples: usize,
+    /// Most samples in the bank while tuning.
+    pub bank: usize,
+    /// Views of each input that scores are compared on.
+    pub views: usize,
+    /// Share of inputs that come transformed.
+    pub share: f64,
+    /// Points of upright accuracy that may be lost.
+    pub drop: f64,
+    /// Trials, or time, for the score; the search gets a third of it on top.
+    pub protocol: Protocol,
+}
+
+impl Default for TuneConfig {
+    fn default() -> Self {
+        let words = |w: &[&str]| w.iter().map(|w| (*w).into()).collect();
+        TuneConfig {
+            scores: words(&[
+                "pc-knn",
+                "knn",
+                "pc-knn-mix",
+                "pc-proto",
+                "relative-mahalanobis",
+                "energy",
+            ]),
+            searches: words(&["rivals", "random", "random-refine"]),
+            samples: 360,
+            bank: 4000,
+            views: 40,
+            share: 0.5,
+            drop: 0.5,
+            protocol: Protocol { first: 12, second: 12, ..Protocol::default() },
+        }
+    }
+}
+
+/// What tuning found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneReport {
+    /// The config with the chosen score and search.
+    pub config: Config,
+    /// What to tap.
+    pub taps: Vec<Tap>,
+    /// Trials in all.
+    pub trials: usize,
+    /// Accuracy in percent on traffic of the asked mix, behind the best gate, on the tuning
+    /// data: of the config as it was, and of the chosen one.
+    pub accuracy: (f64, f64),
+    /// Whether it ran to its end; otherwise it can be resumed.
+    pub finished: bool,
+}
+
+/// Loads the model with other taps.
+pub type Load<'a> = dyn Fn(&[Tap]) -> Result<Model> + 'a;
+
+/// Where a tuning reports to, and what may stop it.
+pub struct TuneWatch<'a> {
+    /// Is told how the preparation goes on.
+    pub watch: &'a mut dyn Watch,
+    /// Is told of every trial.
+    pub trial: &'a mut dyn FnMut(&Progress<'_>),
+    /// Asked before every trial.
+    pub stop: &'a mut dyn FnMut() -> bool,
+}
+
+impl std::fmt::Debug for TuneWatch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TuneWatch")
+    }
+}
+
+impl Config {
+    /// Tunes taps, score and search for a model on the half of the held-out data that the
+    /// gate is calibrated on; the half that proves the result is not looked at.
+    ///
+    /// With a log an interrupted tuning goes on where it stopped and ends as if it had not
+    /// been interrupted; the search's trials are in a second file beside it.
+    pub fn tune(
+        &self,
+        tune: &TuneConfig,
+        load: &Load<'_>,
+        data: &FitData,
+        log: Option<&Path>,
+        watch: &mut TuneWatch<'_>,
+    ) -> Result<TuneReport> {
+        self.check()?;
+        let taps = candidates(&load(&[Tap::auto()])?, self.seed, load);
+        let model = load(&taps)?;
+        let (bank, held) = self.tuning_split(data, tune);
+        let worth = Worth { share: tune.share, drop: tune.drop };
+        let label = format!(
+            "{} on {} + {} samples, budget {}, {}",
+            model.fingerprint(),
+            bank.len(),
+            held.upright.len(),
+            self.budget,
+            serde_json::to_string(&self.space).unwrap_or_default()
+        );
+        let setup = Setup::new(self.score_knobs(tune, &taps)?, self.seed, &label);
+        let bare = Canonicalizer::bare(self, model)?;
+        let views = tune.views.min(self.budget).max(1);
+        let mut rig =
+            Rig::build(self, &bare, (data.bank, &bank), &held, (views, worth), watch.watch)?;
+        let scores = tune.protocol.run(setup, log, &mut rig, watch.stop, watch.trial)?;
+        drop(rig);
+        let mut report = TuneReport {
+            config: self.clone(),
+            taps: vec![taps[0].clone()],
+            trials: scores.study.all().count(),
+            accuracy: values(&scores),
+            finished: scores.finished,
+        };
+        let Some(best) = scores.best else { return Ok(report) };
+        report.config.score = knobs::part(&best.point, SCORE).unwrap_or_else(|| self.score.clone());
+        if let Some(Value::Number(tap)) = best.point.get(TAP) {
+            report.taps = taps.get(*tap as usize).cloned().into_iter().collect();
+        }
+        if !report.finished || tune.searches.is_empty() {
+            return Ok(report);
+        }
+        let tried = report.config.clone();
+        let mut c = tried.with_bank(load(&report.taps)?, data.bank, &bank, watch.watch)?;
+        let second = log.map(|path| second_log(path));
+        let setup = Setup::new(
+            self.search_knobs(tune)?,
+            self.seed,
+            format!("{label}, {}", serde_json::to_string(&tried.score).unwrap_or_default()),
+        );
+        let protocol = Protocol {
+            second: tune.protocol.second,
+            time: tune.protocol.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
+            ..tune.protocol.clone()
+        };
+        let mut searches = Searches { c: &mut c, held: &held, worth };
+        let found =
+            protocol.run(setup, second.as_deref(), &mut searches, watch.stop, watch.trial)?;
+        report.trials += found.study.all().count();
+        report.finished = found.finished;
+        if let Some(best) = &found.best
+            && let Some(part) = knobs::part(&best.point, SEARCH)
+        {
+            report.config.search = part;
+            report.accuracy.1 = values(&found).1;
+        }
+        Ok(report)
+    }
+
+    /// The knobs of taps and scores; their defaults are this config.
+    fn score_knobs(&self, tune: &TuneConfig, taps: &[Tap]) -> Result<Knobs> {
+        let names = first(&self.score.name, &tune.scores);
+        let word = |n: &String| Value::Word(n.clone());
+        let mut all = vec![Knob::choice(SCORE, names.iter().map(word).collect())];
+        let mut free = Vec::new();
+        for name in &names {
+            let row = score::row(name)?;
+            if row.make.needs.features && !row.make.needs.head {
+                free.push(Value::Word(name.clone()));
+            }
+            all.extend(own(SCORE, &self.score, name, row.params));
+        }
+        if taps.len() > 1 && !free.is_empty() {
+            let numbers = (0..taps.len()).map(|i| Value::Number(i as f64)).collect();
+            all.push(Knob::choice(TAP, numbers).when(SCORE, free));
+        }
+        Knobs::new(all)
+    }
+
+    fn search_knobs(&self, tune: &TuneConfig) -> Result<Knobs> {
+        let names = first(&self.search.name, &tune.searches);
+        let word = |n: &String| Value::Word(n.clone());
+        let mut all = vec![Knob::choice(SEARCH, names.iter().map(word).collect())];
+        for name in &names {
+            all.extend(own(SEARCH, &self.search, name, search::row(name)?.params));
+        }
+        Knobs::new(all)
+    }
+}
+
+/// The knob that chooses the search.
+const SEARCH: &str = "search";
+
+/// Settings that do not change what is found, or have their own reasons.
+const LEFT: [&str; 6] = ["storage", "compress", "combine", "ridge", "design", "acceptance"];
+
+/// The knobs of a row, starting from what a config sets on it.
+fn own(chooser: &str, part: &Part, name: &str, params: &[Param]) -> Vec<Knob> {
+    let params: Vec<Param> = params.iter().filter(|p| !LEFT.contains(&p.name)).copied().collect();
+    Knob::of_row(chooser, name, &params)
+        .into_iter()
+        .map(|knob| {
+            let short = knob.name.rsplit('.').next().unwrap_or_default().to_string();
+            let knob = narrowed(knob, &short);
+            match part.settings.get(&short) {
+                Some(value) if part.name == name && knob.range.admits(value) => {
+                    knob.starting(value.clone())
+                }
+                _ => knob,
+            }
+        })
+        .collect()
+}
+
+/// Ranges in which tuning looks; wider ones stay open to `--set`.
+fn narrowed(knob: Knob, short: &str) -> Knob {
+    let (name, when, default) = (knob.name.clone(), knob.when.clone(), knob.default.clone());
+    let narrow = match short {
+        "k" => Knob::whole(name, 3, 1, 40).log(),
+        "rivals" => Knob::whole(name, 3, 1, 6),
+        "share" => Knob::real(name, 0.7, 0.3, 0.95),
+        "radius" => Knob::real(name, 0.08, 0.02, 0.25).log(),
+        "runs" => Knob::whole(name, 2, 1, 4),
+        "steps" => Knob::whole(name, 3, 1, 8),
+        "rate" => Knob::real(name, 0.1, 0.02, 0.3).log(),
+        "temperature" => Knob::real(name, 1.0, 0.1, 10.0).log(),
+        _ => return knob,
+    };
+    let narrow = if narrow.range.admits(&default) { narrow.starting(default) } else { narrow };
+    Knob { when, ..narrow }
+}
+
+/// The config's own name first, then the others.
+fn first(own: &str, others: &[String]) -> Vec<String> {
+    let rest = others.iter().filter(|n| *n != own).cloned();
+    std::iter::once(own.to_string()).chain(rest).collect()
+}
+
+fn values(tuned: &Tuned) -> (f64, f64) {
+    let value = |t: &Option<crate::tune::Trial>| t.as_ref().and_then(|t| t.value());
+    let best = value(&tuned.best).unwrap_or(f64::NAN);
+    (value(&tuned.default).unwrap_or(best), best)
+}
+
+fn second_log(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(".search.jsonl");
+    path.with_file_name(name)
+}
+
+/// Operators after which there are no positions left.
+const FLAT: [&str; 5] = ["GlobalAveragePool", "ReduceMean", "Flatten", "Squeeze", "Reshape"];
+
+/// What is worth tapping: the last layer's input, then the last block's map in regional
+/// means and as one mean, and a map from about two thirds of the way, as far as the
+/// model has them.
+fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
+    let maps: Vec<String> = model
+        .graph()
+        .candidates(model.output())
+        .into_iter()
+        .filter(|c| !c.head && !FLAT.contains(&c.op.as_str()))
+        .map(|c| c.name)
+        .collect();
+    let pool = Reduce::Pool { dim: 1024, seed };
+    let mut wanted = Vec::new();
+    if let Some(last) = maps.last() {
+        wanted.push(Tap::new(last.as_str()).reduced(pool));
+        wanted.push(Tap::new(last.as_str()).reduced(Reduce::Mean));
+    }
+    if maps.len() > 3 {
+        wanted.push(Tap::new(maps[2 * maps.len() / 3 - 1].as_str()).reduced(pool));
+    }
+    let mut taps = vec![Tap::auto()];
+    taps.extend(wanted.into_iter().filter(|tap| load(std::slice::from_ref(tap)).is_ok()));
+    taps
+}
+
+/// Searches of held-out inputs with a fitted score.
+struct Searches<'a, 'h> {
+    c: &'a mut Canonicalizer,
+    held: &'a Held<'h>,
+    worth: Worth,
+}
+
+impl Objective for Searches<'_, '_> {
+    fn parts(&self) -> usize {
+        0
+    }
+
+    fn evaluate(&mut self, point: &Point, _: Subset, report: &mut Report<'_>) -> Result<f64> {
+        let part = knobs::part(point, SEARCH).ok_or_else(|| Error::Tune {
+            why: "the point names no search".into(),
+            help: String::new(),
+        })?;
+        let budget = self.c.config.budget;
+        self.c.set_search(part, budget)?;
+        let mut cases: Vec<(bool, Case)> = Vec::new();
+        for (step, (upright, transformed)) in self.held.slices(SLICES).enumerate() {
+            for (kind, rows) in [(true, upright), (false, transformed)] {
+                let (batch, labels) = self.held.read(self.c, kind, &rows)?;
+                for (trace, truth) in self.c.trace(&batch)?.iter().zip(labels) {
+                    let best = self.c.read(trace).map(|a| a.look);
+                    cases.push((kind, Case { raw: trace.raw_look(), best, truth }));
+                }
+            }
+            if report(step, self.worth.of(&cases)).is_break() {
+                break;
+            }
+        }
+        Ok(self.worth.of(&cases))
+    }
+}
+
+/// Slices of a trial after which it may be given up.
+const SLICES: usize = 4;
