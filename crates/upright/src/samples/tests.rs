@@ -5,6 +5,7 @@ use rten_tensor::prelude::*;
 
 use super::*;
 use crate::dataset::{Dataset, Samples};
+use crate::model::{Model, Options};
 use crate::tensor::{Batch, argmax};
 
 /// Logits of every item, ten each.
@@ -90,4 +91,16 @@ fn the_order_of_points_does_not_change_the_answer_for_a_cloud() {
     }
     let (a, b) = (logits(solid_model(), samples.batch()), logits(solid_model(), &other));
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-3));
+}
+
+#[test]
+fn the_built_in_models_say_what_they_take_and_have_gradients() {
+    for (bytes, samples) in
+        [(stroke_model(), strokes(10, 1).unwrap()), (solid_model(), solids(10, 1).unwrap())]
+    {
+        let model = Model::from_bytes("built-in", bytes, &Options::default()).unwrap();
+        assert_eq!(model.signal(), samples.signal());
+        assert_eq!(model.output(), "logits");
+        model.differentiable().unwrap();
+    }
 }
