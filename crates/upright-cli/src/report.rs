@@ -93,6 +93,14 @@ pub enum Failure {
         /// What became of them.
         help: String,
     },
+    /// A fit that would make upright inputs worse; nothing was written.
+    #[error("{sentence}")]
+    Harm {
+        /// The fit's own verdict.
+        sentence: String,
+        /// Points of upright accuracy that are allowed to be lost.
+        allowed: f64,
+    },
     /// Whoever reads standard output has gone; nothing is left to do.
     #[error("standard output was closed")]
     Closed,
@@ -126,6 +134,7 @@ impl Failure {
             Failure::Splits { .. } => "data::splits",
             Failure::Data { .. } => "data::unreadable",
             Failure::Partial { .. } => "run::partial",
+            Failure::Harm { .. } => "gate::harm",
             Failure::Closed => "io",
         }
     }
@@ -154,6 +163,10 @@ impl Failure {
                 format!("give {}, or pass a model of another kind", media.supported())
             }
             Failure::Splits { .. } => "choose one with `--split train|val|test`".into(),
+            Failure::Harm { allowed, .. } => format!(
+                "no artifact was written, since more than {allowed} points are lost; use `--gate \
+                 max-drop` or `best-mix`, lower alpha, or allow it with `--accept-harm POINTS`"
+            ),
             Failure::Closed => String::new(),
         }
     }

@@ -12,7 +12,7 @@ use super::tune;
 use crate::Common;
 use crate::data::{DataArgs, Want};
 use crate::progress::Progress;
-use crate::report::{Note, Result};
+use crate::report::{Failure, Note, Result};
 use crate::rows::Sink;
 
 /// Shown at the end of the long help.
@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true,
           default_missing_value = "12")]
     tune: Option<String>,
+    /// Points of upright accuracy that the proof may show to be lost; above it nothing is
+    /// written
+    #[arg(long, value_name = "POINTS", default_value_t = 1.0)]
+    accept_harm: f64,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -170,6 +174,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let fitted = fitted?;
     note_gradient(&fitted, common)?;
+    if fitted.report().harm() > args.accept_harm {
+        return Err(Failure::Harm {
+            sentence: fitted.report().advice().1,
+            allowed: args.accept_harm,
+        });
+    }
     let bytes = fitted.to_bytes()?;
     upright::artifact::write_whole(&path, &bytes)?;
     let (advice, sentence) = fitted.report().advice();

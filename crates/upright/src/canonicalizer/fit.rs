@@ -131,6 +131,12 @@ impl Held<'_> {
         (0..count).map(move |i| (every(&self.upright, i), every(&self.transformed, i)))
     }
 
+    /// At most so many of either kind.
+    pub(super) fn fewer(self, most: usize) -> Self {
+        let few = |rows: &[usize]| spread(rows, most.min(rows.len())).0;
+        Held { upright: few(&self.upright), transformed: few(&self.transformed), ..self }
+    }
+
     fn split(self) -> (Self, Self) {
         let half = |rows: &[usize]| spread(rows, rows.len().div_ceil(2));
         let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
@@ -197,11 +203,7 @@ impl Config {
         tune: &super::TuneConfig,
     ) -> (Vec<usize>, Held<'a>) {
         let (bank, held) = self.split(data);
-        let few = |rows: &[usize], most: usize| spread(rows, most.min(rows.len())).0;
-        let (mut held, _) = held.split();
-        held.upright = few(&held.upright, tune.samples);
-        held.transformed = few(&held.transformed, tune.samples);
-        (few(&bank, tune.bank), held)
+        (spread(&bank, tune.bank.min(bank.len())).0, held.split().0.fewer(tune.samples))
     }
 
     /// Which rows fill the bank and which are held out.

@@ -25,7 +25,8 @@ pub struct TuneConfig {
     pub scores: Vec<String>,
     /// Searches that are tried beside the config's own.
     pub searches: Vec<String>,
-    /// Most held-out samples looked at, upright and transformed each.
+    /// Most held-out samples looked at, upright and transformed each; searches, whose trials
+    /// cost model evaluations, get a third of them.
     pub samples: usize,
     /// Most samples in the bank while tuning.
     pub bank: usize,
@@ -159,6 +160,7 @@ impl Config {
             time: tune.protocol.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
             ..tune.protocol.clone()
         };
+        let held = held.fewer(tune.samples / 3);
         let mut searches = Searches { c: &mut c, held: &held, worth };
         let found =
             protocol.run(setup, second.as_deref(), &mut searches, watch.stop, watch.trial)?;
