@@ -45,6 +45,10 @@ pub struct Args {
     /// [default: copies of held-out data under random poses]
     #[arg(long, value_name = "DATA")]
     transformed: Option<PathBuf>,
+    /// A second classifier, e.g. one trained with such transforms, that answers unfamiliar
+    /// inputs instead of a search
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["tune", "abstain"])]
+    switch: Option<PathBuf>,
     /// Largest share of right answers that may be withheld by abstaining, e.g. 0.02
     /// [default: always answer]
     #[arg(long, value_name = "SHARE")]
@@ -158,7 +162,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         let files = (args.model.as_path(), &options);
         let tuned = tune::run(&config, protocol, files, &given, &log, &mut bars, common)?;
         let names = model.class_names().map(<[String]>::to_vec);
-        model = Model::load(&args.model, &Options { taps: tuned.taps.clone(), ..options })?;
+        model = Model::load(&args.model, &Options { taps: tuned.taps.clone(), ..options.clone() })?;
         if let Some(names) = names {
             model.set_class_names(names);
         }
@@ -167,7 +171,13 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         }
         config = tuned.config;
     }
-    let fitted = config.fit(model, &given, &mut bars);
+    let fitted = match &args.switch {
+        Some(path) => {
+            let second = Model::load(path, &Options { taps: vec![], ..options })?;
+            config.fit_switch(model, second, &given, &mut bars)
+        }
+        None => config.fit(model, &given, &mut bars),
+    };
     drop(bars);
     for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
         note(source, common)?;

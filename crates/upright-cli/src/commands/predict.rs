@@ -11,7 +11,7 @@ use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::fit::note;
-use super::setup::{artifact_path, load, note_gradient, open, split_setting};
+use super::setup::{artifact_path, load, load_second, note_gradient, open, split_setting};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
 use crate::pixels;
@@ -71,6 +71,9 @@ pub struct OtherParts {
     /// Another gate than the fitted one: always, never, or threshold with --set gate.tau=X
     #[arg(long, value_name = "NAME")]
     gate: Option<String>,
+    /// The second classifier of an artifact that was fitted with one
+    #[arg(long, value_name = "MODEL")]
+    pub switch: Option<PathBuf>,
     /// A setting of these parts: `search.NAME=VALUE` or `gate.NAME=VALUE`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -138,6 +141,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
+    load_second(&mut c, args.other.switch.as_ref())?;
     note_gradient(&c, common)?;
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);

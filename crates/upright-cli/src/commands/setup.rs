@@ -245,6 +245,25 @@ pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicali
     Ok(artifact.join(Model::load(model, &options)?)?)
 }
 
+/// Gives a canonicalizer that switches its second model.
+pub fn load_second(c: &mut Canonicalizer, path: Option<&PathBuf>) -> Result<()> {
+    match (c.config().switch.is_some(), path) {
+        (true, Some(path)) => {
+            let options = Options { taps: vec![], ..c.model().options() };
+            Ok(c.set_second(Model::load(path, &options)?)?)
+        }
+        (true, None) => Err(Failure::usage(
+            "this artifact sends unfamiliar inputs to a second model",
+            "name it with `--switch MODEL.onnx`",
+        )),
+        (false, Some(_)) => Err(Failure::usage(
+            "this artifact was fitted without a second model",
+            "leave out `--switch`, or fit with it",
+        )),
+        (false, None) => Ok(()),
+    }
+}
+
 /// Opens data for a model.
 pub fn open(
     paths: &[PathBuf],

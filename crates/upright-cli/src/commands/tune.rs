@@ -58,7 +58,7 @@ pub fn run(
     };
     let tune = TuneConfig {
         share: number("share", usual.share),
-        drop: number("drop", usual.drop),
+        drop: number("drop", usual.drop).max(usual.drop),
         protocol,
         ..usual
     };

@@ -155,9 +155,24 @@ impl Config {
         data: &FitData,
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
+        self.fit_parts(model, None, data, watch)
+    }
+
+    /// Fits with or without a second model.
+    pub(super) fn fit_parts(
+        &self,
+        model: Model,
+        second: Option<Model>,
+        data: &FitData,
+        watch: &mut dyn Watch,
+    ) -> Result<Canonicalizer> {
         self.check()?;
         let (bank_rows, held) = self.split(data);
         let mut c = self.with_bank(model, data.bank, &bank_rows, watch)?;
+        if let Some(second) = &second {
+            c.agree(second)?;
+        }
+        c.second = second;
         let (gate_rows, proof_rows) = held.split();
         c.report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {

@@ -29,6 +29,7 @@ mod fit;
 mod orbit;
 mod report;
 mod rig;
+mod switch;
 #[cfg(test)]
 mod tests;
 mod tune;
@@ -50,6 +51,9 @@ pub struct Config {
     pub readout: Part,
     /// Which inputs to search and which results to believe.
     pub gate: Part,
+    /// Fingerprint of the second model that unfamiliar inputs go to instead of the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
     /// Largest share of right answers that may be withheld from searched inputs by
     /// abstaining; `None` always answers.
     pub abstain: Option<f64>,
@@ -76,6 +80,7 @@ impl Default for Config {
             search: Part::new("random"),
             readout: Part::new("lowest"),
             gate: Part::new("conformal"),
+            switch: None,
             abstain: None,
             space: SpaceConfig::default(),
             resample: Resample::default(),
@@ -113,6 +118,8 @@ pub enum Verdict {
     Accepted,
     /// It was searched but the gate did not believe any view: the bare model's answer.
     Rejected,
+    /// It looked unfamiliar and the second model answered instead of a search.
+    Switched,
     /// It was searched, and no view looks familiar enough, or views of two classes look
     /// nearly equally familiar: the label is a best guess, with its rival.
     Abstained,
@@ -147,6 +154,7 @@ pub struct Prediction {
 #[derive(Debug)]
 pub struct Canonicalizer {
     model: Model,
+    second: Option<Model>,
     score: Box<dyn Score>,
     search: Box<dyn Search>,
     readout: Box<dyn Readout>,
@@ -195,6 +203,7 @@ impl Canonicalizer {
             abstain: states.abstain.as_ref().map(Abstain::load).transpose()?,
             moments,
             space,
+            second: None,
             model,
             config,
             report,
@@ -213,6 +222,7 @@ impl Canonicalizer {
             abstain: None,
             moments: None,
             space,
+            second: None,
             model,
             config: config.clone(),
             report: FitReport::default(),
@@ -392,6 +402,9 @@ impl Canonicalizer {
         rows: &[usize],
         mut traces: Vec<Trace>,
     ) -> Result<Vec<Trace>> {
+        if self.config.switch.is_some() {
+            return self.switch_rows(batch, rows, traces);
+        }
         let starts: Vec<Seen> = traces.iter().map(|t| t.raw.clone()).collect();
         let seeds: Vec<Vec<Vec<f32>>> = rows.iter().map(|&row| self.seeds(batch, row)).collect();
         let mut runs: Vec<Box<dyn Run + '_>> = rows
@@ -478,6 +491,10 @@ impl Canonicalizer {
             prediction.map = self.space.map(pose);
             prediction.pose.clone_from(pose);
             prediction.logits = answer.logits;
+        }
+        if self.config.switch.is_some() {
+            self.switched(prediction);
+            return;
         }
         let doubt = Doubt::of(trace, prediction.label, prediction.energy_after);
         prediction.rival = doubt.rival;

@@ -57,7 +57,7 @@ impl Default for TuneConfig {
             bank: 4000,
             views: 40,
             share: 0.5,
-            drop: 0.5,
+            drop: 1.0,
             protocol: Protocol { first: 12, second: 12, ..Protocol::default() },
         }
     }

@@ -29,12 +29,17 @@ pub struct Point {
 }
 
 impl Point {
-    /// What of the upright accuracy is lost, in points, with one standard error on top: the
-    /// flips are counts, so the net loss has the variance of their sum.
-    fn cautious_drop(&self) -> f64 {
-        let n = self.upright.of.max(1) as f64;
+    /// What of the upright accuracy is lost, in points.
+    fn drop(&self) -> f64 {
         let net = self.harmed as f64 - self.mended as f64;
-        100.0 * (net + ((self.harmed + self.mended) as f64).sqrt()) / n
+        100.0 * net / self.upright.of.max(1) as f64
+    }
+
+    /// The same with one standard error on top: the flips are counts, so the net loss has
+    /// the variance of their sum.
+    fn cautious_drop(&self) -> f64 {
+        let flips = (self.harmed + self.mended) as f64;
+        self.drop() + 100.0 * flips.sqrt() / self.upright.of.max(1) as f64
     }
 
     /// Accuracy in percent on traffic of which `share` is transformed.
@@ -126,15 +131,15 @@ pub(super) fn choose(
             help: "give labelled held-out data, or use the gate `conformal`".into(),
         });
     }
-    let Best { tau, margin, .. } = best(calibration, share, drop);
+    let Best { tau, margin, .. } = best(calibration, share, |p| p.cautious_drop() <= drop);
     Ok(Margin::new(tau, Scale::new(margin, calibration)))
 }
 
 /// Accuracy in percent, at a share of transformed inputs, behind the best threshold and
 /// margin that cost at most `drop` points of upright accuracy, on the calibration inputs
-/// themselves.
+/// themselves and without caution: what a part could reach, to compare parts.
 pub fn potential(calibration: &Calibration, share: f64, drop: f64) -> f64 {
-    best(calibration, share, drop).value
+    best(calibration, share, |p| p.drop() <= drop).value
 }
 
 struct Best {
@@ -144,12 +149,12 @@ struct Best {
     margin: f32,
 }
 
-fn best(calibration: &Calibration, share: f64, drop: f64) -> Best {
+fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool) -> Best {
     let scale = Scale::new(0.0, calibration);
     let mut best = Best { value: f64::NEG_INFINITY, searched: 0, tau: f32::INFINITY, margin: 0.0 };
     for &margin in MARGINS.iter().rev() {
         for p in sweep(calibration, &scale.with(margin)) {
-            if p.tau < f32::INFINITY && p.cautious_drop() > drop {
+            if p.tau < f32::INFINITY && !allowed(&p) {
                 continue;
             }
             let searched = p.upright_searched.hits + p.transformed_searched.hits;

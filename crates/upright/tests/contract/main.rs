@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod axes;
+mod choices;
 mod combos;
 mod gates;
 mod scores;

@@ -1,0 +1,148 @@
+//! What a fit chooses and promises beyond its parts: tuning that resumes,
+//! switching, voting, abstaining, and the conformal share.
+
+use upright::canonicalizer::{
+    Canonicalizer, Config, FitData, Silent, TuneConfig, TuneReport, TuneWatch, Verdict,
+    transformed_copies,
+};
+use upright::artifact::Artifact;
+use upright::config::Part;
+use upright::gate::{self, Calibration, Case, Look};
+use upright::model::{Model, Options, Tap};
+use upright::samples;
+use upright::tensor::Batch;
+use upright::tune::Protocol;
+
+fn load(taps: &[Tap]) -> upright::Result<Model> {
+    let options = Options { taps: taps.to_vec(), ..Options::default() };
+    Model::from_bytes("glyphs", samples::glyph_model(), &options)
+}
+
+fn model() -> Model {
+    load(&[Tap::auto()]).unwrap()
+}
+
+fn config() -> Config {
+    Config { calibration: 200, budget: 16, ..Config::default() }
+}
+
+fn transformed(count: usize, seed: u64) -> (Batch, Vec<u32>) {
+    let test = samples::digits(count, seed).unwrap();
+    let space = config().space.build().unwrap();
+    let copies = transformed_copies(test.batch(), &space, &config().resample, seed).unwrap();
+    (copies, test.labels().unwrap().to_vec())
+}
+
+/// Tunes with at most so many trials before it is stopped.
+fn tune(log: Option<&std::path::Path>, most: usize) -> TuneReport {
+    let data = samples::digits(400, 1).unwrap();
+    let tune = TuneConfig {
+        scores: vec!["energy".into(), "pc-knn".into()],
+        searches: vec!["random".into(), "rivals".into()],
+        samples: 36,
+        views: 8,
+        protocol: Protocol { first: 2, second: 7, top: 1, ..Protocol::default() },
+        ..TuneConfig::default()
+    };
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        asked > most
+    };
+    let mut watch = TuneWatch { watch: &mut Silent, trial: &mut |_| (), stop: &mut stop };
+    let given = FitData::new(&data);
+    Config { budget: 8, ..config() }.tune(&tune, &load, &given, log, &mut watch).unwrap()
+}
+
+#[test]
+fn an_interrupted_tuning_ends_as_an_uninterrupted_one() {
+    let whole = tune(None, usize::MAX);
+    assert!(whole.finished && whole.trials > 10, "{whole:?}");
+    assert!(whole.accuracy.1 >= whole.accuracy.0, "{whole:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("m.tune.jsonl");
+    let cut = tune(Some(&log), 4);
+    assert!(!cut.finished && cut.trials < whole.trials);
+    assert!(!tune(Some(&log), 6).finished);
+    assert_eq!(tune(Some(&log), usize::MAX), whole);
+}
+
+#[test]
+fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
+    let data = samples::digits(400, 1).unwrap();
+    let gate = Part::new("conformal").number("margin", 0.0);
+    let config = Config { gate, ..config() };
+    let c = config.fit_switch(model(), model(), &FitData::new(&data), &mut Silent).unwrap();
+    let (batch, _) = transformed(60, 9);
+    let answers = c.predict(&batch).unwrap();
+    assert!(answers.iter().any(|p| p.verdict == Verdict::Switched));
+    for p in &answers {
+        assert_eq!(p.verdict == Verdict::Switched, p.evaluations == 2, "{p:?}");
+        assert_eq!((p.label, p.energy_after), (p.raw_label, p.energy_before), "{p:?}");
+    }
+    let bytes = c.to_bytes().unwrap();
+    let mut again = Artifact::from_bytes("a", &bytes).unwrap().join(model()).unwrap();
+    let e = again.predict(&batch).unwrap_err().to_string();
+    assert!(e.contains("second model"), "{e}");
+    let other = Model::from_bytes("strokes", samples::stroke_model(), &Options::default()).unwrap();
+    assert!(again.set_second(other).is_err());
+    again.set_second(model()).unwrap();
+    assert_eq!(again.predict(&batch).unwrap(), answers);
+}
+
+#[test]
+fn a_vote_is_fitted_and_restored() {
+    let data = samples::digits(400, 1).unwrap();
+    let config = Config { readout: Part::new("vote"), ..config() };
+    let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
+    let (batch, _) = transformed(40, 3);
+    let again = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap().join(model()).unwrap();
+    assert_eq!(again.predict(&batch).unwrap(), c.predict(&batch).unwrap());
+}
+
+/// Withholding a tenth of right answers must leave answers that are right more often.
+#[test]
+fn unanswered_inputs_are_more_often_wrong_than_answered_ones() {
+    let data = samples::digits(800, 1).unwrap();
+    let config = Config { abstain: Some(0.1), calibration: 160, budget: 24, ..config() };
+    let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
+    let (batch, labels) = transformed(300, 11);
+    let answers = c.predict(&batch).unwrap();
+    let rate = |abstained: bool| {
+        let group: Vec<bool> = answers
+            .iter()
+            .zip(&labels)
+            .filter(|(p, _)| (p.verdict == Verdict::Abstained) == abstained)
+            .map(|(p, l)| p.label == *l)
+            .collect();
+        (group.len(), group.iter().filter(|r| **r).count() as f64 / group.len() as f64)
+    };
+    let ((held, wrong), (answered, right)) = (rate(true), rate(false));
+    assert!(held >= 15 && answered >= 100, "{held} {answered}");
+    assert!(right > wrong + 0.1, "{right} {wrong}");
+    let doubtful = answers.iter().filter(|p| p.verdict == Verdict::Abstained);
+    assert!(doubtful.clone().all(|p| p.rival != Some(p.label)));
+    let again = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap().join(model()).unwrap();
+    assert_eq!(again.predict(&batch).unwrap(), answers);
+}
+
+/// 20 splits of the energies of fresh digits: 200 calibrate, 200 are judged. The share of
+/// searched inputs averages at most 5 % plus sampling error, sqrt(0.05 * 0.95 / 4000) = 0.3 %
+/// and as much again for the calibration samples; three of both together are 1.5 %.
+#[test]
+fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
+    let data = samples::digits(400, 1).unwrap();
+    let c: Canonicalizer = config().fit(model(), &FitData::new(&data), &mut Silent).unwrap();
+    let (_, energies) = c.raw(samples::digits(1200, 5).unwrap().batch()).unwrap();
+    let mut share = 0.0;
+    for split in 0..20usize {
+        let pick = |i: usize| energies[(i * 7 + split * 131) % energies.len()];
+        let upright: Vec<Case> = (0..200).map(pick).map(Case::unsearched).collect();
+        let calibration = Calibration { upright: &upright, transformed: &[] };
+        let gate = gate::fit(&Part::new("conformal").number("alpha", 0.05), &calibration).unwrap();
+        let searched = (200..400).map(pick).filter(|&energy| gate.search(Look { energy, label: 0 }));
+        share += searched.count() as f64 / 200.0 / 20.0;
+    }
+    assert!(share <= 0.065, "{share}");
+    assert!(share >= 0.02, "{share}");
+}
