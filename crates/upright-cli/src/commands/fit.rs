@@ -218,12 +218,13 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
         format!("{}{}", part.name, settings.collect::<String>())
     };
     eprintln!(
-        "tuned      {} trials, {:.1} -> {:.1} % on the tuning data; log {}",
-        tuned.trials,
-        tuned.accuracy.0,
-        tuned.accuracy.1,
-        log.display()
+        "tuned      {} trials; with the score chosen {:.1} -> {:.1} % of the tuning data",
+        tuned.trials, tuned.accuracy.0, tuned.accuracy.1,
     );
+    if let Some((before, after)) = tuned.searched {
+        eprintln!("           with the search chosen {before:.1} -> {after:.1} % of a third of them");
+    }
+    eprintln!("           log {}", log.display());
     for tap in &tuned.taps {
         eprintln!("tap        {} ({})", tap.name, tap.reduce);
     }

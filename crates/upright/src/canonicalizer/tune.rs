@@ -73,8 +73,11 @@ pub struct TuneReport {
     /// Trials in all.
     pub trials: usize,
     /// Accuracy in percent on traffic of the asked mix, behind the best gate, on the tuning
-    /// data: of the config as it was, and of the chosen one.
+    /// data: with the config's score and with the chosen one, on fixed views.
     pub accuracy: (f64, f64),
+    /// The same with the config's search and with the chosen one, on fewer inputs; absent
+    /// if no searches were tried.
+    pub searched: Option<(f64, f64)>,
     /// Whether it ran to its end; otherwise it can be resumed.
     pub finished: bool,
 }
@@ -137,6 +140,7 @@ impl Config {
             taps: vec![taps[0].clone()],
             trials: scores.study.all().count(),
             accuracy: values(&scores),
+            searched: None,
             finished: scores.finished,
         };
         let Some(best) = scores.best else { return Ok(report) };
@@ -170,7 +174,7 @@ impl Config {
             && let Some(part) = knobs::part(&best.point, SEARCH)
         {
             report.config.search = part;
-            report.accuracy.1 = values(&found).1;
+            report.searched = Some(values(&found));
         }
         Ok(report)
     }
