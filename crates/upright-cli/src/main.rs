@@ -4,12 +4,15 @@
 
 mod commands;
 mod data;
+mod figure;
 mod help;
+mod html;
 mod pixels;
 mod progress;
 mod report;
 mod rows;
 mod sheet;
+mod study;
 
 use std::process::ExitCode;
 

@@ -29,3 +29,16 @@ fn the_table_ends_with_the_next_command() {
     }
     assert!(folder.path().join("here/before-after.png").exists());
 }
+
+#[test]
+fn the_demo_writes_a_report_and_explains_a_digit_on_request() {
+    let folder = tempdir().unwrap();
+    let args =
+        ["demo", "--count", "40", "--budget", "12", "--report", "r.html", "--explain", "d.svg"];
+    let ran = upright(folder.path(), &args);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("report  r.html") && ran.out.contains("digit   d.svg"), "{}", ran.out);
+    let html = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    assert!(html.contains("built-in digits") && html.len() < 3_000_000);
+    assert!(folder.path().join("d.svg").exists());
+}
