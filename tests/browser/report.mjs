@@ -84,6 +84,8 @@ const wide = (page) =>
 
 {
   const { page, trouble } = await open(report, { viewport: { width: 1200, height: 900 } });
+  await shot(page, "light");
+  await shot(page, "report", { fullPage: false });
   assert.deepEqual(await page.$$eval("section", (all) => all.map((s) => s.id)), FIGURES);
   for (const id of DRAWN) {
     const size = await page.$eval(`#${id} svg`, (svg) => {
@@ -104,7 +106,6 @@ const wide = (page) =>
   assert.ok(pictures.length >= 20 && pictures.every((w) => w > 0), "every picture is drawn");
   assert.deepEqual(await clashes(page), []);
   assert.ok((await wide(page)) <= 0, "no sideways scrolling");
-  await shot(page, "light");
 
   const cells = () => page.$$eval("#cells .cell", (all) =>
     all.map((c) => ({ ...c.dataset, harmed: c.classList.contains("harmed") })));
@@ -148,19 +149,19 @@ const wide = (page) =>
 }
 {
   const { page, trouble } = await open(report, { viewport: { width: 390, height: 844 } });
-  assert.ok((await wide(page)) <= 0, "a narrow page does not scroll sideways");
   await shot(page, "narrow");
+  assert.ok((await wide(page)) <= 0, "a narrow page does not scroll sideways");
   assert.deepEqual(trouble, []);
 }
 if (explain) {
   for (const colorScheme of ["light", "dark"]) {
     const { page, trouble } = await open(explain,
       { viewport: { width: 900, height: 1100 }, colorScheme });
-    assert.deepEqual(await clashes(page), []);
-    assert.ok((await page.$$("image")).length >= 3, "input, view and steps are drawn");
     const box = await page.$eval("svg", (s) => s.getBoundingClientRect().toJSON());
     await shot(page, `explain-${colorScheme}`, { fullPage: false,
       clip: { x: 0, y: 0, width: 900, height: Math.min(1100, box.height) } });
+    assert.deepEqual(await clashes(page), []);
+    assert.ok((await page.$$("image")).length >= 3, "input, view and steps are drawn");
     assert.deepEqual(trouble, []);
   }
 }

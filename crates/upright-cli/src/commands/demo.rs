@@ -73,7 +73,8 @@ struct Report {
     tau: f32,
     lines: Vec<Line>,
     sheet: String,
-    report: Option<String>,
+    #[serde(rename = "report")]
+    page: Option<String>,
     explained: Option<String>,
 }
 
@@ -129,11 +130,11 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let report = Report {
         seed: common.seed,
         digits: 2 * half,
-        seconds: (start.elapsed() - pages).as_secs_f64(),
+        seconds: start.elapsed().saturating_sub(pages).as_secs_f64(),
         tau,
         lines,
         sheet: path.display().to_string(),
-        report: args.report.as_ref().map(|p| p.display().to_string()),
+        page: args.report.as_ref().map(|p| p.display().to_string()),
         explained: args.explain.as_ref().map(|p| p.display().to_string()),
     };
     let text = if common.json {
@@ -278,7 +279,7 @@ fn table(report: &Report, bank: usize) -> String {
         );
     }
     let _ = writeln!(out, "sheet   {}", report.sheet);
-    for (name, path) in [("report", &report.report), ("digit", &report.explained)] {
+    for (name, path) in [("report", &report.page), ("digit", &report.explained)] {
         if let Some(path) = path {
             let _ = writeln!(out, "{name:<7} {path}");
         }

@@ -1,5 +1,6 @@
 //! `upright explain`: one input in one picture.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
@@ -177,7 +178,8 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
             class(found.look.label)
         );
         if let Some((share, asked)) = overtaken(&state, p.energy_before, best) {
-            words += &format!(
+            let _ = write!(
+                words,
                 " It overtakes {:.0} % of the calibration energies; {:.0} % are asked for.",
                 100.0 * share,
                 100.0 * asked

@@ -13,11 +13,11 @@ use super::predict::OtherParts;
 use super::setup::{artifact_path, load_with_digest, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Want};
-use crate::html::{self, Cell, Material, Page};
+use crate::html::{self, Cell, Drawn, Material, Page};
 use crate::pixels;
 use crate::report::Result;
 use crate::rows::Sink;
-use crate::study::{self, Inputs, Landscape, Latency, Outcome, Side, Study};
+use crate::study::{self, Inputs, Latency, Outcome, Side, Study};
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
@@ -27,7 +27,7 @@ pub const EXAMPLES: &str = "Examples:
   upright demo --report demo.html                           the same on built-in digits";
 
 /// Most pairs shown of each kind.
-const SHOWN: [usize; 2] = [24, 72];
+const SHOWN: [usize; 2] = [24, 104];
 
 /// Most bytes of all pictures together.
 const ROOM: usize = 1_500_000;
@@ -203,11 +203,7 @@ pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::map::Map) -> Res
 }
 
 /// Landscapes of the most telling inputs: one mended, one rejected, one that stays wrong.
-fn landscapes(
-    c: &Canonicalizer,
-    inputs: &Inputs,
-    side: &Side,
-) -> Result<Vec<(String, u32, Landscape)>> {
+fn landscapes(c: &Canonicalizer, inputs: &Inputs, side: &Side) -> Result<Vec<Drawn>> {
     let accepted = |o: &Outcome| o.prediction.verdict == Verdict::Accepted;
     let strongest = |want: &dyn Fn(&Outcome) -> bool| {
         let mut wanted: Vec<&Outcome> = side.outcomes.iter().filter(|o| want(o)).collect();
@@ -236,8 +232,9 @@ fn landscapes(
             class(o.prediction.raw_label),
             class(o.prediction.label)
         );
-        if let Some(l) = study::landscape(c, &batch, trace, &pose, CELLS)? {
-            drawn.push((heading, o.truth, l));
+        if let Some(landscape) = study::landscape(c, &batch, trace, &pose, CELLS)? {
+            let pictures = pictures(c, &batch, o.prediction.map)?;
+            drawn.push(Drawn { heading, truth: o.truth, pictures, landscape });
         }
     }
     Ok(drawn)

@@ -15,11 +15,8 @@ pub(super) fn draw(budgets: &[Budget], fitted: usize) -> Figure {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     frame.y_axis(&mut svg, "accuracy, %");
     for (i, b) in budgets.iter().enumerate() {
-        let words = if b.budget == fitted {
-            format!("{} (fitted)", b.budget)
-        } else {
-            b.budget.to_string()
-        };
+        let words =
+            if b.views == fitted { format!("{} (fitted)", b.views) } else { b.views.to_string() };
         frame.x_tick(&mut svg, i as f64, &words);
     }
     frame.x_title(&mut svg, "views a search may look at");
@@ -43,7 +40,7 @@ pub(super) fn draw(budgets: &[Budget], fitted: usize) -> Figure {
             svg.line("whisker", at(i, low), at(i, high));
             svg.circle(&format!("dot {class}"), points[i], 4.5);
             data.row([
-                b.budget.to_string(),
+                b.views.to_string(),
                 kind.into(),
                 share.of.to_string(),
                 share.hits.to_string(),

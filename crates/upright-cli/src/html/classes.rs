@@ -102,6 +102,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
             svg.rect(bar, (left, y + dy), (frame.x.at(share.percent()) - left, 9.0));
             let (low, high) = share.interval();
             let at = |v: f64| (frame.x.at(v), y + dy + 4.5);
+            svg.line("whisker-halo", at(low), at(high));
             svg.line("whisker", at(low), at(high));
         }
         let gain = format!("{:+.1} points", class.gain());

@@ -74,7 +74,7 @@ pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
     );
     let mut y = 98.0;
     for reason in &e.reasons {
-        for line in wrap(reason, 62) {
+        for line in wrap(&reason.replace('`', ""), 62) {
             svg.text("", (444.0, y), Anchor::Start, &line);
             y += 18.0;
         }
@@ -85,12 +85,7 @@ pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
     }
     if let Some(l) = map {
         let y = top + heights[0];
-        svg.text(
-            "name",
-            (28.0, y + 6.0),
-            Anchor::Start,
-            "Energy over two axes, and what the search looked at",
-        );
+        svg.text("name", (28.0, y + 6.0), Anchor::Start, "Energy over two axes");
         let words = format!(
             "dark = familiar (ranks); outlined: the model says {}; × input, ○ answer",
             clip(&class(p.label), 24)
@@ -180,14 +175,9 @@ fn below(svg: &mut Svg, e: &Explained, y: f64, class: &dyn Fn(u32) -> String) {
         svg.text("tick", (x + 30.0, y + 94.0), Anchor::Middle, &words);
         svg.text("tick", (x + 30.0, y + 110.0), Anchor::Middle, &number((*energy).into()));
     }
-    let x = 548.0;
+    let x = 540.0;
     let rows: [(&str, Vec<(String, f64)>); 2] = if let Some([input, view]) = &e.neighbours {
-        svg.text(
-            "name",
-            (x, y + 6.0),
-            Anchor::Start,
-            "Nearest samples of the bank: class, distance",
-        );
+        svg.text("name", (x, y + 6.0), Anchor::Start, "Nearest samples in the bank");
         let list = |near: &Vec<Neighbour>| -> Vec<(String, f64)> {
             near.iter().take(4).map(|n| (class(n.class), n.distance.into())).collect()
         };
@@ -200,9 +190,12 @@ fn below(svg: &mut Svg, e: &Explained, y: f64, class: &dyn Fn(u32) -> String) {
         let y = y + 34.0 + i as f64 * 46.0;
         svg.text("soft", (x, y), Anchor::Start, name);
         for (k, (class, value)) in entries.iter().enumerate() {
-            let x = x + 52.0 + k as f64 * 72.0;
+            let x = x + 64.0 + k as f64 * 72.0;
             svg.text("mark", (x, y), Anchor::Start, &clip(class, 9));
             svg.text("tick", (x, y + 16.0), Anchor::Start, &number(*value));
+        }
+        if e.neighbours.is_some() {
+            svg.text("soft", (x, y + 16.0), Anchor::Start, "distance");
         }
     }
 }

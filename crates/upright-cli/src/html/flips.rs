@@ -37,18 +37,12 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
         let mut rows: Vec<_> = counts.into_iter().collect();
         rows.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         sums.push(rows.iter().map(|r| r.1).sum::<usize>());
-        let mut shown = Table::new(&names);
+        let mut shown = Table::new(&["data", "true_class", "model_says", "answer", "count"]);
         for ((kind, truth, before, after), count) in rows {
-            let row = [
-                kind.into(),
-                change.into(),
-                class(truth),
-                class(before),
-                class(after),
-                count.to_string(),
-            ];
-            data.row(row.clone());
-            shown.row(row);
+            let [truth, before, after] = [truth, before, after].map(class);
+            let count = count.to_string();
+            shown.row([kind.into(), truth.clone(), before.clone(), after.clone(), count.clone()]);
+            data.row([kind.into(), change.into(), truth, before, after, count]);
         }
         body.push_str("<div><h3>");
         body.push_str(title);

@@ -71,14 +71,15 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     }
 
     let mut data = Table::new(&["from", "to", "upright", "transformed", "transformed_best_view"]);
-    for bin in 0..BINS {
+    let [up, tr, best] = &counts;
+    for (bin, ((up, tr), best)) in up.iter().zip(tr).zip(best).enumerate() {
         let left = low + bin as f64 * width;
         data.row([
             left.to_string(),
             (left + width).to_string(),
-            counts[0][bin].to_string(),
-            counts[1][bin].to_string(),
-            counts[2][bin].to_string(),
+            up.to_string(),
+            tr.to_string(),
+            best.to_string(),
         ]);
     }
     let apart = study.auroc().map_or_else(String::new, |a| {

@@ -1,13 +1,27 @@
 //! Energy over two axes, for a few inputs.
 
+use std::fmt::Write;
+
 use super::{Figure, Table, legend};
-use crate::figure::{Anchor, Frame, Scale, Svg, at, heat};
+use crate::figure::{Anchor, Frame, Scale, Svg, at, escape, heat};
 use crate::study::{Grid, Landscape};
 
 const SIZE: (f64, f64) = (720.0, 330.0);
 
+/// A landscape and the input it belongs to.
+pub struct Drawn {
+    /// What became of the input, in words.
+    pub heading: String,
+    /// Its class.
+    pub truth: u32,
+    /// The input and the view that answered, as addresses that hold them.
+    pub pictures: [String; 2],
+    /// The landscape.
+    pub landscape: Landscape,
+}
+
 /// Draws a heat map of each.
-pub(super) fn draw(landscapes: &[(String, u32, Landscape)]) -> Figure {
+pub(super) fn draw(landscapes: &[Drawn]) -> Figure {
     let mut data = Table::new(&[
         "landscape",
         "what",
@@ -22,12 +36,16 @@ pub(super) fn draw(landscapes: &[(String, u32, Landscape)]) -> Figure {
         "truth",
     ]);
     let mut body = String::new();
-    for (i, (heading, truth, l)) in landscapes.iter().enumerate() {
-        body.push_str("<h3>");
-        body.push_str(&crate::figure::escape(heading));
-        body.push_str("</h3>\n");
-        body.push_str(&heat_map(l, Some(*truth), SIZE).figure(heading));
-        rows(&mut data, i + 1, *truth, l);
+    for (i, d) in landscapes.iter().enumerate() {
+        let [input, view] = &d.pictures;
+        let _ = writeln!(
+            body,
+            "<h3 class=\"with\"><img src=\"{input}\" alt=\"input\"><i>→</i>\
+             <img src=\"{view}\" alt=\"view that answered\"><span>{}</span></h3>\n{}",
+            escape(&d.heading),
+            heat_map(&d.landscape, Some(d.truth), SIZE).figure(&d.heading)
+        );
+        rows(&mut data, i + 1, d.truth, &d.landscape);
     }
     if landscapes.is_empty() {
         body.push_str("<p class=\"none\">No input was searched, or the space has fewer than two axes of one number.</p>");
@@ -92,7 +110,7 @@ fn rows(data: &mut Table, number: usize, truth: u32, l: &Landscape) {
 /// are outlined.
 pub fn heat_map(l: &Landscape, right: Option<u32>, size: (f64, f64)) -> Svg {
     let Grid { x, y, labels, .. } = &l.grid;
-    let frame = Frame::inside((64.0, 10.0), (size.0 - 96.0, size.1 - 46.0), x.ends(), y.ends());
+    let frame = Frame::inside((64.0, 10.0), (size.0 - 110.0, size.1 - 46.0), x.ends(), y.ends());
     let (left, top, edge, bottom) = frame.edges();
     let (columns, rows) = (x.values.len(), y.values.len());
     let (w, h) = ((edge - left) / columns as f64, (bottom - top) / rows as f64);
@@ -106,7 +124,6 @@ pub fn heat_map(l: &Landscape, right: Option<u32>, size: (f64, f64)) -> Svg {
     let inside = |i: usize| Some(labels[i]) == right;
     let mut d = String::new();
     let mut side = |from: (f64, f64), to: (f64, f64)| {
-        use std::fmt::Write;
         let _ = write!(d, "M{} {}L{} {}", at(from.0), at(from.1), at(to.0), at(to.1));
     };
     for i in 0..columns * rows {

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use upright::canonicalizer::{Canonicalizer, Transforms};
 
-use super::{Figure, Material};
-use crate::figure::escape;
+use super::{Figure, Material, prose};
 use crate::study::Side;
 
 /// Lists the limits that apply.
@@ -67,7 +66,7 @@ pub(super) fn draw(c: &Canonicalizer, material: &Material) -> Figure {
     }
     let mut body = String::from("<ul class=\"limits\">");
     for limit in limits {
-        let _ = write!(body, "<li>{}</li>", escape(&limit));
+        let _ = write!(body, "<li>{}</li>", prose(&limit));
     }
     body.push_str("</ul>");
     Figure {

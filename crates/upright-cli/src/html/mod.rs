@@ -25,13 +25,13 @@ pub use embed::picture;
 pub use explain::{
     Explained, STYLE as EXPLAIN_STYLE, draw as draw_explained, page as explain_page,
 };
-pub use landscape::heat_map;
+pub use landscape::{Drawn, heat_map};
 pub use sheet::{Cell, pick as pick_cells};
 pub use table::Table;
 
 use crate::figure::escape;
 use crate::report::{Failure, Result};
-use crate::study::{Budget, Landscape, Latency, Study};
+use crate::study::{Budget, Latency, Study};
 
 /// Styles of pages and figures, light and dark.
 pub const STYLE: &str = include_str!("style.css");
@@ -62,8 +62,8 @@ pub struct Material<'a> {
     pub study: &'a Study,
     /// Shown pairs.
     pub cells: Vec<Cell>,
-    /// Some landscapes, with a heading and the true class of each.
-    pub landscapes: Vec<(String, u32, Landscape)>,
+    /// Some landscapes.
+    pub landscapes: Vec<Drawn>,
     /// Accuracy at several budgets.
     pub budgets: Vec<Budget>,
     /// Times of upright and of transformed inputs.
@@ -133,12 +133,14 @@ fn html(material: &Material, figures: &[Figure]) -> String {
         out,
         "</style></head>\n<body><main>\n<header class=\"{kind}\"><p class=\"brand\">upright report</p>\
          <h1>{}</h1>\n{}",
-        escape(&capital(&sentence)),
+        escape(&capital(&sentence).replace("->", "→")),
         tiles(material)
     );
     out.push_str("<dl class=\"facts\">\n");
     for (name, value) in &material.facts {
-        let _ = writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
+        let class = if *name == "command" { " class=\"wide\"" } else { "" };
+        let _ =
+            writeln!(out, "<div{class}><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
     }
     out.push_str("</dl></header>\n<nav aria-label=\"Contents\"><ol>\n");
     for figure in figures {
@@ -151,13 +153,13 @@ fn html(material: &Material, figures: &[Figure]) -> String {
             "<section id=\"{}\"><h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}\n",
             figure.id,
             escape(figure.title),
-            escape(&figure.lead),
+            prose(&figure.lead),
             figure.body
         );
         if let Some(table) = &figure.data {
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<p class=\"data\"><a download=\"{id}.csv\" href=\"{uri}\">{id}.csv</a>, {n} rows</p>\n",
+                "<p class=\"data\"><a download=\"{id}.csv\" href=\"{uri}\">{id}.csv</a>, {n} rows</p>",
                 id = figure.id,
                 uri = embed::uri("text/csv;charset=utf-8", table.csv().as_bytes()),
                 n = table.len()
@@ -208,6 +210,17 @@ fn tiles(material: &Material) -> String {
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Text made harmless, with what stands between backticks as code.
+fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in text.split('`').enumerate() {
+        let part = escape(part);
+        let (open, close) = if i % 2 == 1 { ("<code>", "</code>") } else { ("", "") };
+        out.extend([open, &part, close]);
+    }
+    out
 }
 
 /// A key of marks and words, in HTML.

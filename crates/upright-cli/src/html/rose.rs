@@ -89,10 +89,10 @@ fn rose(svg: &mut Svg, (cx, cy): (f64, f64), values: &[Vec<f64>; 2], data: &mut 
         let (sin, cos) = (degrees * PI / 180.0).sin_cos();
         (cx + r * sin, cy - r * cos)
     };
-    for i in 0..PETALS {
+    for (i, (&up, &tr)) in counts[0].iter().zip(&counts[1]).enumerate() {
         let (from, to) = (i as f64 * width, (i + 1) as f64 * width);
-        let inner = radius(counts[1][i]);
-        let outer = radius(counts[0][i] + counts[1][i]);
+        let inner = radius(tr);
+        let outer = radius(up + tr);
         let arc = |r: f64, d: f64| (point(d, r), r);
         for (class, low, high) in [("petal up", inner, outer), ("petal tr", 0.0, inner)] {
             if high <= low {
@@ -125,8 +125,8 @@ fn rose(svg: &mut Svg, (cx, cy): (f64, f64), values: &[Vec<f64>; 2], data: &mut 
             "rotate".into(),
             format!("{from:.0}"),
             format!("{to:.0}"),
-            counts[0][i].to_string(),
-            counts[1][i].to_string(),
+            up.to_string(),
+            tr.to_string(),
         ]);
     }
     for d in [0.0, 90.0, 180.0, 270.0] {
@@ -159,21 +159,20 @@ fn bars(
     let rise = Scale::new((0.0, most as f64), (y + 102.0, y + 20.0));
     svg.text("mark", (across.at(ends.0), y + 12.0), Anchor::Start, &line.name);
     svg.text("tick", (across.at(ends.1), y + 12.0), Anchor::End, &format!("most: {most}"));
-    for i in 0..BINS {
+    for (i, (&up, &tr)) in counts[0].iter().zip(&counts[1]).enumerate() {
         let (from, to) = (ends.0 + i as f64 * step, ends.0 + (i + 1) as f64 * step);
         let (left, w) = (across.at(from), across.at(to) - across.at(from) - 1.0);
-        let (lower, both) =
-            (rise.at(counts[1][i] as f64), rise.at((counts[0][i] + counts[1][i]) as f64));
+        let (lower, both) = (rise.at(tr as f64), rise.at((up + tr) as f64));
         svg.rect("bar tr", (left, lower), (w, y + 102.0 - lower));
-        if counts[0][i] > 0 {
+        if up > 0 {
             svg.rect("bar up", (left, both), (w, lower - both));
         }
         data.row([
             line.name.clone(),
             format!("{from:.4}"),
             format!("{to:.4}"),
-            counts[0][i].to_string(),
-            counts[1][i].to_string(),
+            up.to_string(),
+            tr.to_string(),
         ]);
     }
     svg.line("axis", (across.at(ends.0), y + 102.0), (across.at(ends.1), y + 102.0));

@@ -94,7 +94,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
              data-energy=\"{energy}\" data-truth=\"{truth}\" title=\"{title}\">\
              <div><span><img src=\"{before}\" alt=\"input\">{raw}</span><i>→</i>\
              <span><img src=\"{after}\" alt=\"view that answered\">{answer}</span></div>\
-             <figcaption>{kind}, {verdict}<br>energy {e0} → {e1}</figcaption></figure>",
+             <figcaption>true class: {true_class}<br>{kind}, {verdict}<br>energy {e0} → {e1}</figcaption></figure>",
             change = match (o.before(), o.after()) {
                 (true, false) => "harmed",
                 (false, true) => "mended",
@@ -108,6 +108,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
             raw = says(p.raw_label),
             after = cell.pictures[1],
             answer = says(p.label),
+            true_class = escape(&class(o.truth)),
             kind = cell.kind,
             e0 = number(p.energy_before.into()),
             e1 = number(p.energy_after.into()),

@@ -16,7 +16,7 @@ const SAMPLE: usize = 120;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Views a search may look at.
-    pub budget: usize,
+    pub views: usize,
     /// Upright inputs.
     pub upright: Accuracy,
     /// Transformed ones.
@@ -54,7 +54,11 @@ pub fn budgets(
             }
             Ok(accuracy)
         };
-        seen.push(Budget { budget, upright: answer(upright)?, transformed: answer(transformed)? });
+        seen.push(Budget {
+            views: budget,
+            upright: answer(upright)?,
+            transformed: answer(transformed)?,
+        });
         bar.advance(1);
     }
     c.set_search(search, fitted)?;

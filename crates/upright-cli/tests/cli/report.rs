@@ -169,7 +169,7 @@ fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
         let text: String = text.split('<').map(|t| t.split_once('>').map_or(t, |p| p.1)).collect();
         assert!(text.contains(words), "{text}");
         assert!(svg.starts_with("<svg xmlns=") && svg.matches("<image").count() >= 3);
-        assert!(svg.contains("Nearest samples of the bank"));
+        assert!(svg.contains("Nearest samples in the bank"));
         assert_eq!(svg.matches("class=\"seen\"").count(), 12);
         assert!(self_contained(&svg.replace("http://www.w3.org/2000/svg", "")));
     }
