@@ -85,7 +85,8 @@ const wide = (page) =>
 {
   const { page, trouble } = await open(report, { viewport: { width: 1200, height: 900 } });
   await shot(page, "light");
-  await shot(page, "report", { fullPage: false });
+  const end = await page.$eval("#energies", (s) => s.getBoundingClientRect().top);
+  await shot(page, "report", { clip: { x: 90, y: 0, width: 1020, height: end - 6 } });
   assert.deepEqual(await page.$$eval("section", (all) => all.map((s) => s.id)), FIGURES);
   for (const id of DRAWN) {
     const size = await page.$eval(`#${id} svg`, (svg) => {

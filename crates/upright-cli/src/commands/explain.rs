@@ -166,7 +166,7 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
         ];
     }
     let mut reasons = vec![format!(
-        "Its energy {raw} exceeds tau = {limit}, so `{}` looked at {} views.",
+        "Its energy {raw} exceeds tau = {limit}, so the search `{}` looked at {} views.",
         c.config().search.name,
         trace.seen.len()
     )];

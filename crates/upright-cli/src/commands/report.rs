@@ -51,7 +51,7 @@ pub struct Args {
     /// The HTML file to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
-    /// Also write the data of every figure into this folder
+    /// Also write the data of every figure, and a row for every input, into this folder
     #[arg(long, value_name = "FOLDER")]
     csv: Option<PathBuf>,
     #[command(flatten)]
@@ -182,7 +182,8 @@ pub fn make(
         budgets,
         latency,
     };
-    Ok(Page::new(&material))
+    let all = html::all_inputs(c, &study, |kind, row| inputs[kind].name(row));
+    Ok(Page::new(&material, all))
 }
 
 fn cell(c: &Canonicalizer, inputs: &Inputs, outcome: &Outcome) -> Result<Cell> {

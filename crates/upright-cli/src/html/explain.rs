@@ -38,7 +38,7 @@ const PICTURE: f64 = 168.0;
 pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
     let class = |label: u32| c.model().class_name(label as usize);
     let map = e.landscape.as_ref();
-    let heights = [e.slice.as_ref().map_or(0.0, |_| 262.0), map.map_or(0.0, |_| 366.0)];
+    let heights = [e.slice.as_ref().map_or(0.0, |_| 284.0), map.map_or(0.0, |_| 366.0)];
     let top = 306.0;
     let foot = top + heights[0] + heights[1];
     let mut svg = Svg::new(WIDTH, foot + 150.0);

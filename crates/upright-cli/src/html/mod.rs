@@ -26,7 +26,7 @@ pub use explain::{
     Explained, STYLE as EXPLAIN_STYLE, draw as draw_explained, page as explain_page,
 };
 pub use landscape::{Drawn, heat_map};
-pub use sheet::{Cell, pick as pick_cells};
+pub use sheet::{Cell, all as all_inputs, pick as pick_cells};
 pub use table::Table;
 
 use crate::figure::escape;
@@ -79,13 +79,15 @@ pub struct Page {
     pub html: String,
     /// Its parts.
     pub figures: Vec<Figure>,
+    /// Every input and what became of it.
+    pub inputs: Table,
     /// Whether to use the canonicalizer, and why.
     pub verdict: String,
 }
 
 impl Page {
     /// Draws everything.
-    pub fn new(material: &Material) -> Self {
+    pub fn new(material: &Material, inputs: Table) -> Self {
         let c = material.canonicalizer;
         let figures = vec![
             tradeoff::draw(c, material.study),
@@ -101,14 +103,16 @@ impl Page {
             limits::draw(c, material),
         ];
         let verdict = material.study.advice(c).1;
-        Page { html: html(material, &figures), figures, verdict }
+        Page { html: html(material, &figures), figures, inputs, verdict }
     }
 
-    /// Writes the data of every figure into a folder, one file each.
+    /// Writes the data of every figure into a folder, one file each, and `inputs.csv` with a
+    /// row for every input.
     pub fn write_data(&self, folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, e))?;
-        for (figure, table) in self.figures.iter().filter_map(|f| Some((f, f.data.as_ref()?))) {
-            let path = folder.join(format!("{}.csv", figure.id));
+        let tables = self.figures.iter().filter_map(|f| Some((f.id, f.data.as_ref()?)));
+        for (name, table) in tables.chain([("inputs", &self.inputs)]) {
+            let path = folder.join(format!("{name}.csv"));
             upright::artifact::write_whole(&path, table.csv().as_bytes())?;
         }
         Ok(())
@@ -133,7 +137,7 @@ fn html(material: &Material, figures: &[Figure]) -> String {
         out,
         "</style></head>\n<body><main>\n<header class=\"{kind}\"><p class=\"brand\">upright report</p>\
          <h1>{}</h1>\n{}",
-        escape(&capital(&sentence).replace("->", "→")),
+        escape(&headline(&sentence)),
         tiles(material)
     );
     out.push_str("<dl class=\"facts\">\n");
@@ -206,8 +210,9 @@ fn tiles(material: &Material) -> String {
     out
 }
 
-/// The text with its first letter large.
-pub fn capital(text: &str) -> String {
+/// A sentence as a heading: a large first letter, arrows, numbers kept with their signs.
+fn headline(text: &str) -> String {
+    let text = text.replace(" -> ", "\u{a0}→\u{a0}").replace(" %", "\u{a0}%");
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

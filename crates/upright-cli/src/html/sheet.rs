@@ -55,21 +55,52 @@ pub fn pick(side: &Side, most: usize) -> Vec<usize> {
     picked
 }
 
+/// What is written of an input.
+const COLUMNS: &[&str] = &[
+    "data",
+    "input",
+    "truth",
+    "model_says",
+    "answer",
+    "verdict",
+    "gain",
+    "energy_before",
+    "energy_after",
+];
+
+fn row(table: &mut Table, c: &Canonicalizer, kind: &str, name: &str, o: &Outcome) {
+    let class = |label: u32| c.model().class_name(label as usize);
+    let p = &o.prediction;
+    table.row([
+        kind.into(),
+        name.into(),
+        class(o.truth),
+        class(p.raw_label),
+        class(p.label),
+        word(p.verdict).into(),
+        format!("{:.4}", o.gain),
+        p.energy_before.to_string(),
+        p.energy_after.to_string(),
+    ]);
+}
+
+/// Every input of a study, in the columns of the sheet's data; `name` is told the kind's
+/// place and the row.
+pub fn all(c: &Canonicalizer, study: &Study, name: impl Fn(usize, usize) -> String) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for (i, side) in study.sides().into_iter().enumerate() {
+        for o in &side.outcomes {
+            row(&mut table, c, side.kind, &name(i, o.row), o);
+        }
+    }
+    table
+}
+
 /// Draws the sheet, biggest gain first.
 pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
     let mut cells: Vec<&Cell> = cells.iter().collect();
     cells.sort_by(|a, b| b.outcome.gain.total_cmp(&a.outcome.gain).then(a.name.cmp(&b.name)));
-    let mut data = Table::new(&[
-        "data",
-        "input",
-        "truth",
-        "model_says",
-        "answer",
-        "verdict",
-        "gain",
-        "energy_before",
-        "energy_after",
-    ]);
+    let mut data = Table::new(COLUMNS);
     let mut body = String::from(
         "<div class=\"sort\" role=\"group\" aria-label=\"Sort the sheet\">\
          <button type=\"button\" data-by=\"gain\" aria-pressed=\"true\">biggest gain</button>\
@@ -113,17 +144,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
             e0 = number(p.energy_before.into()),
             e1 = number(p.energy_after.into()),
         );
-        data.row([
-            cell.kind.into(),
-            cell.name.clone(),
-            class(o.truth),
-            class(p.raw_label),
-            class(p.label),
-            verdict.into(),
-            format!("{:.4}", o.gain),
-            p.energy_before.to_string(),
-            p.energy_after.to_string(),
-        ]);
+        row(&mut data, c, cell.kind, &cell.name, o);
     }
     body.push_str("</div>");
     let all: usize = study.sides().iter().map(|s| s.outcomes.len()).sum();
@@ -142,7 +163,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
 }
 
 /// A verdict in a word.
-pub(super) fn word(verdict: Verdict) -> &'static str {
+fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Kept => "kept",
         Verdict::Accepted => "accepted",
