@@ -3,14 +3,12 @@
 #![allow(unreachable_pub, reason = "in a binary, pub says what a module shares with the others")]
 
 mod commands;
-mod data;
 mod figure;
 mod help;
 mod html;
 mod pixels;
+mod plot;
 mod progress;
-mod report;
-mod rows;
 mod sheet;
 mod study;
 
@@ -20,6 +18,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use commands::Command;
 use report::{Failure, Result};
+use upright_cli::{data, report, rows};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -41,12 +40,23 @@ pub struct Common {
     /// Threads to use [default: all cores]
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
+    /// What runs the model: rten, ort (ONNX Runtime) or auto, the fastest that is there
+    /// [default: what an artifact was fitted with, else auto]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub engine: Option<String>,
     /// Say nothing but errors
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// Results and errors as JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl Common {
+    /// The engine asked for, else the automatic one.
+    pub fn engine(&self) -> String {
+        self.engine.clone().unwrap_or_else(|| upright::engine::AUTO.into())
+    }
 }
 
 fn main() -> ExitCode {

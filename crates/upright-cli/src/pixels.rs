@@ -25,22 +25,6 @@ pub fn save(path: &Path, signal: Signal, item: &[f32]) -> Result<()> {
     Ok(upright::artifact::write_whole(path, bytes.get_ref())?)
 }
 
-/// Longest side of a thumbnail.
-const THUMBNAIL: u32 = 64;
-
-/// A small picture of an item, for pages and sheets; a grey square for signals that cannot
-/// be drawn.
-pub fn thumbnail(signal: Signal, item: &[f32]) -> RgbImage {
-    let Some(picture) = picture(signal, item) else {
-        return RgbImage::from_pixel(THUMBNAIL, THUMBNAIL, image::Rgb([128; 3]));
-    };
-    if picture.width().max(picture.height()) > THUMBNAIL {
-        picture.thumbnail(THUMBNAIL, THUMBNAIL).into_rgb8()
-    } else {
-        picture.into_rgb8()
-    }
-}
-
 /// An image item as 8-bit pixels; `None` for other signals.
 pub fn picture(signal: Signal, item: &[f32]) -> Option<DynamicImage> {
     let Signal::Image { channels, height, width } = signal else { return None };

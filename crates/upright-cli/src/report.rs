@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use crate::data::Media;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Severity};
 
 /// `Result` with the command line's [`Failure`].
@@ -25,12 +26,14 @@ pub enum Failure {
         help: String,
     },
     /// A folder that should hold one folder a class does not.
-    #[error("no class folders in `{}` ({images} images lie directly in it)", folder.display())]
+    #[error("no class folders in `{}` ({count} {} lie directly in it)", folder.display(), media.plural())]
     NoClasses {
         /// The folder.
         folder: PathBuf,
-        /// Images found directly in it.
-        images: usize,
+        /// Items found directly in it.
+        count: usize,
+        /// What they are.
+        media: Media,
     },
     /// Class names and model outputs do not match.
     #[error("{message}")]
@@ -39,12 +42,26 @@ pub enum Failure {
         message: String,
     },
     /// Nothing to read.
-    #[error("`{}` holds 0 readable images ({found})", path.display())]
+    #[error("`{}` holds 0 readable {} ({found})", path.display(), media.plural())]
     Empty {
+        /// What was looked for.
+        media: Media,
         /// The folder or file.
         path: PathBuf,
         /// What it holds instead, by extension.
         found: String,
+    },
+    /// Data of another kind than the model takes.
+    #[error("the model wants {wants} but `{}` is {gives}", path.display())]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// What the model takes, with its shape.
+        wants: String,
+        /// What the file is.
+        gives: &'static str,
+        /// What the model takes.
+        media: Media,
     },
     /// A folder with several splits of which none was chosen.
     #[error("`{}` holds several sets: {found}", folder.display())]
@@ -105,6 +122,7 @@ impl Failure {
             Failure::NoClasses { .. } => "data::no_classes",
             Failure::Classes { .. } => "data::classes",
             Failure::Empty { .. } => "data::empty",
+            Failure::Kind { .. } => "input::shape",
             Failure::Splits { .. } => "data::splits",
             Failure::Data { .. } => "data::unreadable",
             Failure::Partial { .. } => "run::partial",
@@ -119,17 +137,21 @@ impl Failure {
             Failure::Usage { help, .. }
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),
-            Failure::NoClasses { folder, .. } => format!(
-                "expected `{}/<class>/*.png`; for unlabelled data use `predict`; for a list give a \
+            Failure::NoClasses { folder, media, .. } => format!(
+                "expected `{}/<class>/*.{}`; for unlabelled data use `predict`; for a list give a \
                  CSV file with the columns path,label",
-                folder.display()
+                folder.display(),
+                media.usual()
             ),
             Failure::Classes { .. } => "give `--classes classes.txt` (order of model outputs) or \
                  `--allow-missing-classes`"
                 .into(),
-            Failure::Empty { found, .. } => {
+            Failure::Empty { found, media, .. } => {
                 let heic = if found.contains(".heic") { "; convert HEIC first" } else { "" };
-                format!("supported: png jpg bmp tif webp gif pnm{heic}")
+                format!("supported: {}{heic}", media.supported())
+            }
+            Failure::Kind { media, .. } => {
+                format!("give {}, or pass a model of another kind", media.supported())
             }
             Failure::Splits { .. } => "choose one with `--split train|val|test`".into(),
             Failure::Closed => String::new(),
@@ -142,7 +164,10 @@ impl Failure {
         use upright::Error as E;
         match self {
             Failure::Library(
-                E::UnknownName { .. } | E::UnknownSetting { .. } | E::BadSetting { .. },
+                E::UnknownName { .. }
+                | E::UnknownSetting { .. }
+                | E::BadSetting { .. }
+                | E::NoEngine { .. },
             )
             | Failure::Usage { .. } => 2,
             Failure::Library(
@@ -283,7 +308,11 @@ mod tests {
 
     #[test]
     fn heic_is_mentioned_only_where_there_is_heic() {
-        let found = |found: &str| Failure::Empty { path: "p".into(), found: found.into() };
+        let found = |found: &str| Failure::Empty {
+            path: "p".into(),
+            found: found.into(),
+            media: Media::Pictures,
+        };
         assert!(found("35 .heic, 2 .txt").help().contains("HEIC"));
         assert!(!found("2 .txt").help().contains("HEIC"));
     }

@@ -6,7 +6,7 @@ use image::{Rgb, RgbImage};
 use upright::samples;
 use upright::tensor::Signal;
 
-use crate::pixels;
+use crate::figure::{blend, figure};
 use crate::report::{Failure, Result};
 
 /// One pair on a sheet.
@@ -32,30 +32,44 @@ const WRONG: Rgb<u8> = Rgb([200, 55, 55]);
 const FRAME: u32 = 3;
 const GAP: u32 = 30;
 const SPACE: u32 = 26;
-/// Side of the label drawn under a picture.
+/// Side of a letter drawn under a picture, and the distance to the next.
 const LABEL: u32 = 22;
+const ADVANCE: u32 = 11;
+/// Seed of a neat hand.
+const NEAT: u64 = 12;
 
 /// Draws pairs, input left and classified view right, each framed in green if the answer
-/// below it is right and in red if not. Labels must be digits.
-pub fn draw(path: &Path, signal: Signal, cells: &[Cell], columns: u32) -> Result<()> {
-    let Signal::Image { height, width, .. } = signal else {
-        return Err(Failure::usage("only images can be drawn on a sheet", ""));
+/// below it is right and in red if not. Answers are written as `names[label]`.
+pub fn draw(
+    path: &Path,
+    signal: Signal,
+    cells: &[Cell],
+    names: &[&str],
+    columns: u32,
+) -> Result<()> {
+    let side = if matches!(signal, Signal::Image { .. }) { 72 } else { 96 };
+    let pictures: Vec<[RgbImage; 2]> = cells
+        .iter()
+        .map(|cell| Some([figure(signal, cell.before, side)?, figure(signal, cell.after, side)?]))
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::usage("such inputs cannot be drawn on a sheet", ""))?;
+    let size = |of: fn(&RgbImage) -> u32| {
+        pictures.iter().flatten().map(of).max().unwrap_or(side) + 2 * FRAME
     };
-    let zoom = (72 / width.max(height).max(1)).max(1) as u32;
-    let (w, h) = (width as u32 * zoom + 2 * FRAME, height as u32 * zoom + 2 * FRAME);
+    let (w, h) = (size(RgbImage::width), size(RgbImage::height));
     let (pair, line) = (2 * w + GAP + SPACE, h + LABEL + SPACE);
     let rows = (cells.len() as u32).div_ceil(columns);
     let mut sheet = RgbImage::from_pixel(columns * pair + SPACE, rows * line + SPACE, PAPER);
-    for (i, cell) in cells.iter().enumerate() {
+    for (i, (cell, pictures)) in cells.iter().zip(&pictures).enumerate() {
         let x = SPACE + (i as u32 % columns) * pair;
         let y = SPACE + (i as u32 / columns) * line;
-        for (at, item, label) in
-            [(x, cell.before, cell.model_label), (x + w + GAP, cell.after, cell.label)]
+        for (at, picture, label) in
+            [(x, &pictures[0], cell.model_label), (x + w + GAP, &pictures[1], cell.label)]
         {
             let colour = if label == cell.truth { RIGHT } else { WRONG };
-            framed(&mut sheet, (at, y), signal, item, zoom, colour);
-            let middle = at + (w - LABEL) / 2;
-            digit(&mut sheet, (middle, y + h + 2), label, colour);
+            framed(&mut sheet, (at, y), picture, colour);
+            let name = names.get(label as usize).copied().unwrap_or("");
+            word(&mut sheet, (at + w / 2, y + h + 2), name, colour);
         }
         arrow(&mut sheet, (x + w + 6, y + h / 2));
     }
@@ -64,40 +78,36 @@ pub fn draw(path: &Path, signal: Signal, cells: &[Cell], columns: u32) -> Result
         .map_err(|e| Failure::data(path, e.to_string(), "check that the folder can be written"))
 }
 
-fn framed(
-    sheet: &mut RgbImage,
-    (x, y): (u32, u32),
-    signal: Signal,
-    item: &[f32],
-    zoom: u32,
-    colour: Rgb<u8>,
-) {
-    let Some(picture) = pixels::picture(signal, item) else { return };
-    let picture = picture.to_rgb8();
-    let (w, h) = (picture.width() * zoom, picture.height() * zoom);
+fn framed(sheet: &mut RgbImage, (x, y): (u32, u32), picture: &RgbImage, colour: Rgb<u8>) {
+    let (w, h) = picture.dimensions();
     for dy in 0..h + 2 * FRAME {
         for dx in 0..w + 2 * FRAME {
             let inside = (FRAME..FRAME + w).contains(&dx) && (FRAME..FRAME + h).contains(&dy);
-            let pixel = if inside {
-                *picture.get_pixel((dx - FRAME) / zoom, (dy - FRAME) / zoom)
-            } else {
-                colour
-            };
+            let pixel = if inside { *picture.get_pixel(dx - FRAME, dy - FRAME) } else { colour };
             sheet.put_pixel(x + dx, y + dy, pixel);
         }
     }
 }
 
-/// Draws a class number with the generator's own strokes.
-fn digit(sheet: &mut RgbImage, (x, y): (u32, u32), label: u32, colour: Rgb<u8>) {
-    let pixels = samples::render(&samples::draw(label, 0), LABEL as usize);
-    for (i, ink) in pixels.iter().enumerate() {
-        let (dx, dy) = (i as u32 % LABEL, i as u32 / LABEL);
-        let mix = |paper: u8, ink_colour: u8| {
-            (f32::from(paper) * (1.0 - ink) + f32::from(ink_colour) * ink) as u8
-        };
-        let blended = Rgb(std::array::from_fn(|c| mix(PAPER.0[c], colour.0[c])));
-        sheet.put_pixel(x + dx, y + dy, blended);
+/// Writes a word with the generator's own strokes around `x`; characters that it does not know
+/// are left out.
+fn word(sheet: &mut RgbImage, (x, y): (u32, u32), text: &str, colour: Rgb<u8>) {
+    let glyph = |c: char| {
+        let known = |n: &&str| n.chars().eq(c.to_uppercase());
+        samples::NAMES.iter().position(known)
+    };
+    let glyphs: Vec<usize> = text.chars().filter_map(glyph).collect();
+    let width = LABEL + ADVANCE * (glyphs.len().max(1) as u32 - 1);
+    let left = x.saturating_sub(width / 2);
+    for (i, label) in glyphs.into_iter().enumerate() {
+        let ink = samples::render(&samples::draw(label as u32, NEAT), LABEL as usize);
+        for (k, ink) in ink.iter().enumerate() {
+            let (dx, dy) = (k as u32 % LABEL, k as u32 / LABEL);
+            let at = (left + i as u32 * ADVANCE + dx, y + dy);
+            if let Some(pixel) = sheet.get_pixel_mut_checked(at.0, at.1) {
+                *pixel = blend(*pixel, colour.0.map(f32::from), *ink);
+            }
+        }
     }
 }
 

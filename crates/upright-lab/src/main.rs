@@ -2,8 +2,11 @@
 #![allow(clippy::print_stdout)] // a command-line tool reports on standard output
 
 mod cost;
+mod fuzz;
 mod model;
 mod onnx_write;
+#[cfg(feature = "train")]
+mod pooled;
 mod resnet;
 mod train;
 
@@ -24,6 +27,8 @@ enum Command {
     /// Measure what canonicalization costs.
     #[command(subcommand)]
     Cost(cost::Cost),
+    /// Feed damaged files to the readers.
+    Fuzz(fuzz::Args),
     /// Train a model on data that we make ourselves.
     #[command(subcommand)]
     Train(train::Train),
@@ -35,6 +40,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Lab::parse().command {
         Command::Cost(cost) => cost.run(),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Train(train) => train.run(),
         Command::Model(model) => model.run(),
     };

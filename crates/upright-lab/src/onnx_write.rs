@@ -8,6 +8,8 @@ use prost::Message;
 const OPSET: i64 = 17;
 const IR_VERSION: i64 = 8;
 const FLOAT: i32 = 1;
+#[cfg(feature = "train")]
+const INT64: i32 = 7;
 
 #[derive(Clone, PartialEq, Message)]
 struct ModelProto {
@@ -163,6 +165,17 @@ impl Graph {
         self.0.initializer.push(TensorProto {
             dims: shape.iter().map(|d| *d as i64).collect(),
             data_type: FLOAT,
+            name: name.into(),
+            raw_data: data.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        });
+    }
+
+    /// Adds a list of integers.
+    #[cfg(feature = "train")]
+    pub(crate) fn integers(&mut self, name: &str, data: &[i64]) {
+        self.0.initializer.push(TensorProto {
+            dims: vec![data.len() as i64],
+            data_type: INT64,
             name: name.into(),
             raw_data: data.iter().flat_map(|v| v.to_le_bytes()).collect(),
         });

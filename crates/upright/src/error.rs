@@ -52,6 +52,14 @@ pub enum Error {
         /// What is allowed.
         range: String,
     },
+    /// A space whose maps cannot be applied to the model's signal.
+    #[error("space: {why}")]
+    WrongSpace {
+        /// What does not fit.
+        why: String,
+        /// How to fix it.
+        help: String,
+    },
     /// The ONNX file cannot be read as a model.
     #[error("{path}: not a usable ONNX model: {why}")]
     Model {
@@ -92,6 +100,16 @@ pub enum Error {
         engine: &'static str,
         /// Its message.
         why: String,
+    },
+    /// An engine that cannot be used here.
+    #[error("the {engine} engine is not available: {why}")]
+    NoEngine {
+        /// The engine.
+        engine: &'static str,
+        /// What is missing.
+        why: String,
+        /// How to get it.
+        help: String,
     },
     /// A tensor to tap that the graph does not have, or no tap could be found.
     #[error("no tap `{name}` in the model; candidates: {candidates}")]
@@ -196,8 +214,10 @@ pub enum Error {
         help: String,
     },
     /// More rows of a data source are unreadable than are tolerated.
-    #[error("{count} of {total} images unreadable, first: `{first}` ({reason})")]
+    #[error("{count} of {total} {what} unreadable, first: `{first}` ({reason})")]
     Corrupt {
+        /// What the rows are: `images`, `sketches`, `clouds`.
+        what: &'static str,
         /// Unreadable rows found so far.
         count: usize,
         /// Rows in all.
@@ -206,6 +226,14 @@ pub enum Error {
         first: String,
         /// What is wrong with the first.
         reason: String,
+    },
+    /// A space, a study or an objective that cannot be tuned.
+    #[error("tuning: {why}")]
+    Tune {
+        /// What is wrong.
+        why: String,
+        /// How to fix it.
+        help: String,
     },
     /// Input or output failed.
     #[error("{path}: {source}")]
@@ -242,10 +270,12 @@ impl Error {
             Error::Shape { .. } | Error::Picture { .. } => "input::shape",
             Error::UnknownName { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
+            Error::WrongSpace { .. } => "config::space",
             Error::Model { .. } => "onnx::model",
             Error::Operators { .. } => "onnx::op",
             Error::Gradient { .. } => "onnx::gradient",
             Error::Engine { .. } => "onnx::run",
+            Error::NoEngine { .. } => "engine::missing",
             Error::NoTap { .. } => "onnx::tap",
             Error::ScoreNeeds { .. } => "onnx::no_features",
             Error::TooFew { .. } => "bank::small",
@@ -257,6 +287,7 @@ impl Error {
             Error::TooLarge { .. } => "input::too_large",
             Error::Data { .. } => "data::unreadable",
             Error::Corrupt { .. } => "data::corrupt",
+            Error::Tune { .. } => "tune::study",
             Error::Io { .. } => "io",
         }
     }
@@ -291,10 +322,13 @@ impl Error {
             Error::Corrupt { .. } => {
                 "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
             }
-            Error::ScoreNeeds { help, .. }
+            Error::NoEngine { help, .. }
+            | Error::ScoreNeeds { help, .. }
             | Error::TooFew { help, .. }
+            | Error::WrongSpace { help, .. }
             | Error::Preprocess { help, .. }
             | Error::Picture { help, .. }
+            | Error::Tune { help, .. }
             | Error::Data { help, .. } => help.clone(),
             _ => String::new(),
         }

@@ -23,6 +23,7 @@ pub mod preprocess;
 pub mod readout;
 pub mod reduce;
 pub mod registry;
+mod rotation;
 pub mod samples;
 pub mod score;
 pub mod search;
@@ -32,6 +33,7 @@ pub mod state;
 pub mod stats;
 pub mod tensor;
 pub mod trace;
+pub mod tune;
 pub mod warp;
 
 pub use error::{Error, Result};

@@ -1,22 +1,30 @@
 //! [`Map`]: where each point of a view is read in the input. This file fixes
 //! the coordinate convention for the whole library.
 //!
-//! **Images and strokes.** A point is `(x, y)`, x to the right and y down,
-//! measured from the centre. One unit is half the longer side of the image,
-//! so pixels are square and a rotation is a rotation for any aspect ratio; on
-//! a square image the coordinates are those of torch's
-//! `affine_grid(align_corners=False)`: pixel centres lie at
-//! `(2 j + 1) / width - 1`. A map takes a point **of the view (output)** to
-//! the point **of the input** whose value it shows, as `affine_grid` does.
+//! A map `M` takes a point **of the view (output)** to the point **of the
+//! input** that is seen there, whatever the signal. So the view's pixel `p`
+//! shows the input at `M p`, and the input's point `x` of a stroke or a cloud
+//! appears in the view at the inverse, `M^-1 x`. One pose means the same for a
+//! drawing and for the strokes it was drawn with.
 //!
-//! **Clouds.** A 3-D rotation acts on the points themselves.
+//! **Images.** A point is `(x, y)`, x to the right and y down, measured from
+//! the centre. One unit is half the longer side of the image, so pixels are
+//! square and a rotation is a rotation for any aspect ratio; on a square image
+//! the coordinates are those of torch's `affine_grid(align_corners=False)`:
+//! pixel centres lie at `(2 j + 1) / width - 1`.
+//!
+//! **Strokes.** As images, the frame being the bounding box of the points that
+//! are not padding: measured from its centre, in halves of its longer side.
+//! Units and place of the given coordinates therefore do not matter.
+//!
+//! **Clouds.** A 3-D rotation about the origin of the given coordinates.
 
 /// A 2-D affine map or a 3-D rotation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Map {
     /// `[a, b, tx, c, d, ty]`: `(x, y) -> (a x + b y + tx, c x + d y + ty)`, from view to input.
     Plane([f32; 6]),
-    /// A row-major 3 x 3 rotation matrix.
+    /// A row-major 3 x 3 rotation matrix, from view to input.
     Space([f32; 9]),
 }
 

@@ -14,18 +14,15 @@ use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
 use crate::preprocess::{Overrides, Picture, Preprocess};
 use crate::reduce::{Reduce, Reduction};
-use crate::tensor::{Batch, Matrix, Signal};
+use crate::tensor::{Batch, Matrix, Signal, SignalKind};
 
 mod describe;
 mod pullback;
 #[cfg(test)]
 mod tests;
 
-/// Items a micro-batch holds when the model and the options leave it open.
-pub const MICRO_BATCH: usize = 8;
-
-/// Micro-batches whose features are projected together.
-const STRETCH: usize = 64;
+/// Items whose features are projected together.
+const STRETCH: usize = 512;
 
 /// The name of the tap that is found by itself: what the last linear layer reads.
 pub const AUTO: &str = "auto";
@@ -73,14 +70,22 @@ pub struct Options {
     pub exact: Option<Preprocess>,
     /// The tensor of logits; by default the output of that name, or the first of rank 2.
     pub output: Option<String>,
-    /// What one item is; by default read off the input's shape and name.
+    /// What one item is and how large; by default read off the input's shape, the model's
+    /// metadata (`signal`: `image`, `strokes` or `clouds`) and the input's name.
     pub signal: Option<Signal>,
-    /// Items a micro-batch; a batch size fixed in the model goes first.
+    /// What one item is, its size read off the input's shape.
+    #[serde(skip)]
+    pub kind: Option<SignalKind>,
+    /// Rows of strokes or points of a cloud, where the model leaves them open.
+    #[serde(skip)]
+    pub rows: Option<usize>,
+    /// Items a micro-batch, by default what the engine likes; a batch size fixed in the model
+    /// goes first.
     pub micro_batch: Option<usize>,
     /// Threads of the engine; by default one a core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
-    /// The engine's name in [`engine::TABLE`].
+    /// The engine's name in [`engine::TABLE`], or [`engine::AUTO`].
     pub engine: String,
 }
 
@@ -92,6 +97,8 @@ impl Default for Options {
             exact: None,
             output: None,
             signal: None,
+            kind: None,
+            rows: None,
             micro_batch: None,
             threads: None,
             engine: "rten".into(),
@@ -196,7 +203,7 @@ impl Model {
     fn new(graph: Graph, beside: Overrides, options: &Options) -> Result<Self> {
         let input = describe::input(&graph)?;
         let said = options.preprocess.clone().or(beside).or(Overrides::from_metadata(&graph));
-        let (signal, said) = describe::signal(&graph, &input, said, options.signal)?;
+        let (signal, said) = describe::signal(&graph, &input, said, options)?;
         let preprocess = options.exact.clone().unwrap_or(said);
         let output = describe::output(&graph, options.output.as_deref())?;
         let ending = graph.ending(&output);
@@ -204,7 +211,8 @@ impl Model {
             Some([crate::onnx::Dim::Fixed(n), ..]) if *n > 0 => Some(*n),
             _ => None,
         };
-        let micro_batch = fixed.or(options.micro_batch).unwrap_or(MICRO_BATCH).max(1);
+        let row = engine::row(&options.engine)?;
+        let micro_batch = fixed.or(options.micro_batch).unwrap_or(row.make.micro_batch).max(1);
         let mut wanted = vec![ending.logits.clone()];
         let mut taps = Vec::new();
         for tap in &options.taps {
@@ -220,7 +228,7 @@ impl Model {
             let (name, reduce) = (tap.name.clone(), tap.reduce);
             taps.push(Tapped { name, tensors, wanted: at, widths: vec![], reduce, reduction });
         }
-        let engine = engine::load(&options.engine, &graph, &wanted, options.threads)?;
+        let engine = (row.make.load)(&graph, &wanted, options.threads)?;
         let mut model = Model {
             graph,
             engine,
@@ -234,7 +242,7 @@ impl Model {
             classes: 0,
             head: None,
             class_names: None,
-            options: options.clone(),
+            options: Options { engine: row.name.into(), ..options.clone() },
             backward: OnceLock::new(),
         };
         model.probe()?;
@@ -371,21 +379,13 @@ impl Model {
 
     /// Logits and features of raw items, row by row. A row does not depend on the others.
     pub fn run(&self, batch: &Batch) -> Result<Outputs> {
-        if batch.signal() != self.signal {
-            return Err(Error::shape(
-                format!("input `{}`", self.input),
-                self.signal.shape(),
-                batch.signal().shape(),
-            ));
-        }
+        self.check_signal(batch)?;
         let mut all = self.no_outputs()?;
-        for stretch in (0..batch.len()).step_by(STRETCH * self.micro_batch) {
-            let end = batch.len().min(stretch + STRETCH * self.micro_batch);
+        for stretch in (0..batch.len()).step_by(self.stretch()) {
+            let end = batch.len().min(stretch + self.stretch());
             let mut pooled: Option<Outputs> = None;
             for from in (stretch..end).step_by(self.micro_batch) {
-                let count = self.micro_batch.min(end - from);
-                let items: Vec<usize> =
-                    (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
+                let (items, count) = self.filled(from, end);
                 let values = self.forward(&batch.select(&items))?;
                 let seen = self.pooled(&values, self.micro_batch, count)?;
                 match &mut pooled {
@@ -398,6 +398,33 @@ impl Model {
             }
         }
         Ok(all)
+    }
+
+    fn check_signal(&self, batch: &Batch) -> Result<()> {
+        if batch.signal() == self.signal {
+            return Ok(());
+        }
+        let what = format!("input `{}`", self.input);
+        Err(Error::shape(what, self.signal.shape(), batch.signal().shape()))
+    }
+
+    /// Items whose features are projected together, in whole micro-batches.
+    fn stretch(&self) -> usize {
+        (STRETCH / self.micro_batch).max(1) * self.micro_batch
+    }
+
+    /// The items of the micro-batch that starts at `from`, filled up by repeating the last
+    /// one before `end`, and how many of them count.
+    fn filled(&self, from: usize, end: usize) -> (Vec<usize>, usize) {
+        let count = self.micro_batch.min(end - from);
+        ((0..self.micro_batch).map(|i| from + i.min(count - 1)).collect(), count)
+    }
+
+    /// The shape of a micro-batch.
+    fn shape(&self) -> Vec<usize> {
+        let mut shape = vec![self.micro_batch];
+        shape.extend(self.signal.shape());
+        shape
     }
 
     fn no_outputs(&self) -> Result<Outputs> {

@@ -13,6 +13,7 @@ use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::map::{Map, plane_product, space_product};
 use crate::registry::{Kind, find};
+use crate::tensor::{Signal, SignalKind};
 
 /// An axis by name with its domain, as written in a config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +40,7 @@ impl AxisConfig {
         let (low, high) = range.split_once("..").ok_or_else(bad)?;
         let read = |t: &str| t.trim().parse::<f32>().map_err(|_| bad());
         let (mut low, mut high) = (read(low)?, read(high)?);
-        if name.trim() == "rotate" {
+        if axes::row(name.trim()).is_ok_and(|row| row.make.unit == "radians") {
             (low, high) = (low.to_radians(), high.to_radians());
         }
         Ok(AxisConfig { axis: name.trim().into(), domain: Some((low, high)) })
@@ -63,6 +64,18 @@ pub const PRESETS: &[Kind<&[&str]>] = &[
         make: &["rotate", "shear-x", "shear-y", "scale-x", "scale-y"],
     },
     Kind { name: "rotate", about: "rotation alone", params: NONE, make: &["rotate"] },
+    Kind {
+        name: "so3",
+        about: "any rotation of a cloud, uniform over SO(3)",
+        params: NONE,
+        make: &["rotate3"],
+    },
+    Kind {
+        name: "vertical",
+        about: "rotation of a cloud about z, which is up",
+        params: NONE,
+        make: &["rotate-z"],
+    },
 ];
 
 const NONE: &[Param] = &[];
@@ -91,6 +104,14 @@ impl SpaceConfig {
         Self::parse(&row.make.join(","))
     }
 
+    /// The space searched for such a signal unless another is asked for: `so3` for clouds,
+    /// `affine` for images and strokes.
+    pub fn of_signal(signal: Signal) -> Self {
+        let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Clouds);
+        let axes = row.unwrap_or(&PRESETS[0]).make.iter();
+        SpaceConfig { axes: axes.map(|a| AxisConfig { axis: (*a).into(), domain: None }).collect() }
+    }
+
     /// Makes the space.
     pub fn build(&self) -> Result<Space> {
         let axes: Vec<_> =
@@ -101,10 +122,7 @@ impl SpaceConfig {
 
 impl Default for SpaceConfig {
     fn default() -> Self {
-        let axes = PRESETS[0].make;
-        SpaceConfig {
-            axes: axes.iter().map(|a| AxisConfig { axis: (*a).into(), domain: None }).collect(),
-        }
+        SpaceConfig::of_signal(Signal::image(1, 1, 1))
     }
 }
 
@@ -217,6 +235,40 @@ impl Space {
         product.unwrap_or(Map::IDENTITY)
     }
 
+    /// The pose that has this map, if there is one and the space can tell: a space of one axis
+    /// asks it.
+    pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+        match self.axes.as_slice() {
+            [one] => one.pose(map),
+            _ => None,
+        }
+    }
+
+    /// The lines that searches sweep one after the other: the axis and its line, in order.
+    pub fn lines(&self) -> Vec<(usize, usize)> {
+        let counts = self.axes.iter().map(|a| a.lines()).enumerate();
+        counts.flat_map(|(i, count)| (0..count).map(move |line| (i, line))).collect()
+    }
+
+    /// Whether its maps can be applied to such a signal; if not, says what to do.
+    pub fn check(&self, signal: Signal) -> Result<()> {
+        let kind = signal.kind();
+        let solid = matches!(self.map(&self.identity()), Map::Space(_));
+        if solid == (kind == SignalKind::Clouds) {
+            return Ok(());
+        }
+        let (acts, fits) =
+            if solid { ("space", "affine or rotate") } else { ("the plane", "so3 or vertical") };
+        Err(Error::WrongSpace {
+            why: format!("its axes act in {acts}, but the model takes {kind}"),
+            help: format!(
+                "choose a space for {kind}, such as `-t {}`, or say what the model takes with \
+                 `--signal`",
+                fits.replace(" or ", "` or `-t ")
+            ),
+        })
+    }
+
     /// Distance of two poses: Euclidean over the axes, each as a share of its extent.
     pub fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let sum: f32 = self
@@ -294,6 +346,28 @@ mod tests {
         let config = SpaceConfig::parse("rotate=-90..90").unwrap();
         let (low, high) = config.axes[0].domain.unwrap();
         assert!((low + std::f32::consts::FRAC_PI_2).abs() < 1e-6 && (high + low).abs() < 1e-6);
+    }
+
+    #[test]
+    fn clouds_are_searched_over_all_rotations_unless_said_otherwise() {
+        let cloud = SpaceConfig::of_signal(Signal::Cloud { points: 9 });
+        assert_eq!(cloud, SpaceConfig::preset("so3").unwrap());
+        assert_eq!(SpaceConfig::of_signal(Signal::Strokes { length: 9 }), SpaceConfig::default());
+        let space = cloud.build().unwrap();
+        assert_eq!((space.size(), space.cube(), space.lines().len()), (6, 3, 3));
+        let vertical = SpaceConfig::parse("vertical").unwrap().build().unwrap();
+        assert_eq!(vertical.pose(&vertical.map(&[0.5])).unwrap().len(), 1);
+        assert_eq!(affine().pose(&Map::IDENTITY), None);
+    }
+
+    #[test]
+    fn plane_and_space_do_not_mix() {
+        assert!(SpaceConfig::parse("rotate,rotate3").is_err());
+        let solid = SpaceConfig::parse("so3").unwrap().build().unwrap();
+        let e = solid.check(Signal::image(1, 2, 2)).unwrap_err();
+        assert_eq!(e.to_string(), "space: its axes act in space, but the model takes images");
+        assert!(solid.check(Signal::Cloud { points: 2 }).is_ok());
+        assert!(affine().check(Signal::Cloud { points: 2 }).is_err());
     }
 
     #[test]

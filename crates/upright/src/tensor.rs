@@ -19,7 +19,8 @@ pub enum Signal {
         /// Columns.
         width: usize,
     },
-    /// A stroke sequence: rows of (x, y, pen).
+    /// A stroke sequence: rows of (x, y, pen), in absolute coordinates. A pen of 1 starts a
+    /// stroke, 0 continues it; -1 fills up the end and its x and y mean nothing.
     Strokes {
         /// Points per sequence, padding included.
         length: usize,
@@ -31,7 +32,56 @@ pub enum Signal {
     },
 }
 
+/// What a [`Signal`] is, whatever its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignalKind {
+    /// Images.
+    Image,
+    /// Stroke sequences.
+    Strokes,
+    /// Point clouds.
+    Clouds,
+}
+
+impl SignalKind {
+    /// The kind a word names: `image`, `strokes`, `clouds` and what else they are called.
+    pub fn parse(word: &str) -> Result<Self> {
+        match word.trim().to_lowercase().as_str() {
+            "image" | "images" | "picture" | "pictures" => Ok(SignalKind::Image),
+            "stroke" | "strokes" | "sketch" | "sketches" => Ok(SignalKind::Strokes),
+            "cloud" | "clouds" | "point-cloud" | "point-clouds" | "points" => {
+                Ok(SignalKind::Clouds)
+            }
+            _ => Err(Error::UnknownName {
+                kind: "signal",
+                name: word.trim().into(),
+                known: "image, strokes, clouds".into(),
+            }),
+        }
+    }
+}
+
+impl std::fmt::Display for SignalKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            SignalKind::Image => "images",
+            SignalKind::Strokes => "strokes",
+            SignalKind::Clouds => "point clouds",
+        })
+    }
+}
+
 impl Signal {
+    /// What it is, whatever its size.
+    pub fn kind(&self) -> SignalKind {
+        match self {
+            Signal::Image { .. } => SignalKind::Image,
+            Signal::Strokes { .. } => SignalKind::Strokes,
+            Signal::Cloud { .. } => SignalKind::Clouds,
+        }
+    }
+
     /// An image of the given size.
     pub fn image(channels: usize, height: usize, width: usize) -> Self {
         Signal::Image { channels, height, width }
@@ -261,6 +311,14 @@ mod tests {
     fn select_keeps_the_asked_order() {
         let m = Matrix::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
         assert_eq!(m.select(&[2, 0, 2]).data(), &[3.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn a_kind_of_signal_is_named_in_plain_words() {
+        assert_eq!(SignalKind::parse("Clouds").unwrap(), SignalKind::Clouds);
+        assert_eq!(SignalKind::parse("strokes").unwrap(), Signal::Strokes { length: 2 }.kind());
+        let e = SignalKind::parse("sound").unwrap_err();
+        assert_eq!(e.to_string(), "unknown signal `sound`; there are: image, strokes, clouds");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Every export of every small network: the tap found in the graph holds what
 //! torch feeds its last linear layer, the logits are those of torch, and the head
-//! makes them out of the features.
+//! makes them out of the features; all this on every engine, within 1e-4.
 #![allow(clippy::unwrap_used)]
+
+mod support;
 
 use std::path::PathBuf;
 
 use safetensors::SafeTensors;
+use support::on_every_engine;
 use upright::model::{Model, Options, Tap};
 use upright::tensor::{Batch, Matrix, Signal};
 
@@ -57,11 +60,15 @@ fn assert_close(what: &str, got: &Matrix, want: &Matrix) {
 fn the_tap_found_in_every_export_holds_the_features_of_pytorch() {
     for (network, file) in exports() {
         let truth = truth(network);
-        let model =
-            Model::load(path(&file), &Options::default()).unwrap_or_else(|e| panic!("{file}: {e}"));
-        let out = model.run(&Batch::new(model.signal(), truth.input).unwrap()).unwrap();
-        assert_close(&format!("{file} logits"), &out.logits, &truth.logits);
-        assert_close(&format!("{file} features"), &out.features[0], &truth.features);
+        for options in on_every_engine(&Options::default()) {
+            let what = format!("{file} on {}", options.engine);
+            let model =
+                Model::load(path(&file), &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let batch = Batch::new(model.signal(), truth.input.clone()).unwrap();
+            let out = model.run(&batch).unwrap();
+            assert_close(&format!("{what} logits"), &out.logits, &truth.logits);
+            assert_close(&format!("{what} features"), &out.features[0], &truth.features);
+        }
     }
 }
 
@@ -123,22 +130,28 @@ fn every_candidate_of_every_export_can_be_tapped() {
         let candidates = graph.candidates("output");
         assert!(candidates.iter().any(|c| c.head), "{file}");
         let taps = candidates.iter().map(|c| Tap::new(&c.name)).collect();
-        let model = Model::load(path(&file), &Options { taps, ..Options::default() })
-            .unwrap_or_else(|e| panic!("{file}: {e}"));
         let bare = Model::load(path(&file), &Options::logits_only()).unwrap();
-        let batch = Batch::new(model.signal(), truth(network).input).unwrap();
-        let (tapped, bare) = (model.run(&batch).unwrap(), bare.run(&batch).unwrap());
-        assert_close(&format!("{file} with all taps"), &tapped.logits, &bare.logits);
+        let batch = Batch::new(bare.signal(), truth(network).input).unwrap();
+        let bare = bare.run(&batch).unwrap();
+        for options in on_every_engine(&Options { taps, ..Options::default() }) {
+            let what = format!("{file} with all taps on {}", options.engine);
+            let model =
+                Model::load(path(&file), &options).unwrap_or_else(|e| panic!("{what}: {e}"));
+            assert_close(&what, &model.run(&batch).unwrap().logits, &bare.logits);
+        }
     }
 }
 
 #[test]
 fn results_do_not_depend_on_batches_or_threads() {
-    for network in ["resnet", "vit", "lstm"] {
+    for (network, options) in ["resnet", "vit", "lstm"]
+        .into_iter()
+        .flat_map(|n| on_every_engine(&Options::default()).into_iter().map(move |o| (n, o)))
+    {
         let file = path(&format!("{network}-script-dynamic.onnx"));
         let input = truth(network).input;
         let load = |threads| {
-            Model::load(&file, &Options { threads: Some(threads), ..Options::default() }).unwrap()
+            Model::load(&file, &Options { threads: Some(threads), ..options.clone() }).unwrap()
         };
         let model = load(1);
         let three = Batch::new(model.signal(), input).unwrap();
@@ -147,8 +160,9 @@ fn results_do_not_depend_on_batches_or_threads() {
         for threads in [1, 2, 7] {
             let all = load(threads).run(&many).unwrap();
             for i in 0..41 {
-                assert_eq!(all.logits.row(i), want.logits.row(i % 3), "{network} {threads} {i}");
-                assert_eq!(all.features[0].row(i), want.features[0].row(i % 3));
+                let what = format!("{network} on {} x {threads}, item {i}", options.engine);
+                assert_eq!(all.logits.row(i), want.logits.row(i % 3), "{what}");
+                assert_eq!(all.features[0].row(i), want.features[0].row(i % 3), "{what}");
             }
         }
     }

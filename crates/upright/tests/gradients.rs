@@ -1,10 +1,13 @@
-//! Gradients of every export of every small network equal those of torch, and
-//! do not depend on batches or threads.
+//! Gradients of every export of every small network equal those of torch within
+//! 2e-5 of the largest, and do not depend on batches or threads, on every engine.
 #![allow(clippy::unwrap_used)]
+
+mod support;
 
 use std::path::PathBuf;
 
 use safetensors::SafeTensors;
+use support::on_every_engine;
 use upright::model::{Model, Options, Tap};
 use upright::outputs::Cotangents;
 use upright::reduce::Reduce;
@@ -52,9 +55,13 @@ fn the_gradient_of_every_export_is_that_of_pytorch() {
     for network in NETWORKS {
         let file = format!("{network}.gradient.safetensors");
         let get = |name: &str| tensor(&file, name);
-        for export in EXPORTS {
-            let name = format!("{network}-{export}.onnx");
-            let model = Model::load(path(&name), &Options::default()).unwrap();
+        for (export, options) in EXPORTS
+            .into_iter()
+            .flat_map(|e| on_every_engine(&Options::default()).into_iter().map(move |o| (e, o)))
+        {
+            let file = format!("{network}-{export}.onnx");
+            let name = format!("{file} on {}", options.engine);
+            let model = Model::load(path(&file), &options).unwrap();
             let batch = input(&model, network);
             let back = |d: Cotangents| {
                 model.pullback(&batch, &d).unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -86,11 +93,14 @@ fn a_network_without_gradient_says_which_operator_lacks_one() {
 
 #[test]
 fn gradients_do_not_depend_on_batches_or_threads() {
-    for network in ["resnet", "vit"] {
+    for (network, options) in ["resnet", "vit"]
+        .into_iter()
+        .flat_map(|n| on_every_engine(&Options::default()).into_iter().map(move |o| (n, o)))
+    {
         let file = format!("{network}.gradient.safetensors");
         let d = tensor(&file, "d_logits");
         let load = |threads| {
-            let options = Options { threads: Some(threads), ..Options::default() };
+            let options = Options { threads: Some(threads), ..options.clone() };
             Model::load(path(&format!("{network}-script-dynamic.onnx")), &options).unwrap()
         };
         let model = load(1);
@@ -100,7 +110,8 @@ fn gradients_do_not_depend_on_batches_or_threads() {
         for threads in [1, 3] {
             let model = load(threads);
             let many = model.pullback(&three.select(&rows), &of_logits(d.select(&rows))).unwrap();
-            assert_eq!(many.data(), want.select(&rows).data(), "{network} {threads}");
+            let what = format!("{network} on {} x {threads}", options.engine);
+            assert_eq!(many.data(), want.select(&rows).data(), "{what}");
         }
     }
 }

@@ -269,7 +269,8 @@ fn the_nearest_kernel_has_no_derivative() {
     assert_eq!(pullback(&batch, &views, &nearest, &batch).unwrap().data(), [0.0; 6]);
 }
 
-/// A dot drawn at a stroke's point is seen where the warped stroke has its point.
+/// A dot drawn at a stroke's point is seen where the warped stroke has its point. Two more
+/// points at the picture's corners make its frame that of the strokes.
 #[test]
 fn a_stroke_moves_like_a_drawing_of_it() {
     let (size, row, col) = (9_usize, 2_usize, 6_usize);
@@ -277,15 +278,33 @@ fn a_stroke_moves_like_a_drawing_of_it() {
     let mut pixels = vec![0.0; size * size];
     pixels[row * size + col] = 1.0;
     let drawing = image(1, size, size, pixels);
-    let stroke = vec![centred(col), centred(row), 1.0, 7.0, 8.0, -1.0];
-    let stroke = Batch::new(Signal::Strokes { length: 2 }, stroke).unwrap();
+    let corners = [-1.0, -1.0, 1.0, 1.0, 1.0, 0.0];
+    let stroke = [&[centred(col), centred(row), 1.0], &corners[..], &[7.0, 8.0, -1.0]].concat();
+    let stroke = Batch::new(Signal::Strokes { length: 4 }, stroke).unwrap();
     for map in [QUARTER, Map::Plane([1.0, 0.0, 4.0 / 9.0, 0.0, 1.0, -2.0 / 9.0])] {
         let view = one(&drawing, map, &with(Kernel::Nearest, Padding::Zeros));
         let at = upright::tensor::argmax(&view);
         let moved = one(&stroke, map, &Resample::default());
-        let want = [centred(at % size), centred(at / size), 1.0, 7.0, 8.0, -1.0];
-        assert_close(&moved, &want, 1e-6, "stroke");
+        let want = [centred(at % size), centred(at / size), 1.0];
+        assert_close(&moved[..3], &want, 1e-6, "stroke");
+        assert_eq!(moved[9..], [7.0, 8.0, -1.0], "padding");
     }
+}
+
+/// About the centre (20, 10) of the box 0..40 x 5..15: twice as far to the right is seen
+/// half as far, and a shift of 0.5 is a quarter of the box's width, 10.
+#[test]
+fn strokes_move_about_the_centre_of_their_box_whatever_their_units() {
+    let rows = vec![0.0, 5.0, 1.0, 40.0, 15.0, 0.0, 30.0, 10.0, 0.0, 900.0, -900.0, -1.0];
+    let strokes = Batch::new(Signal::Strokes { length: 4 }, rows).unwrap();
+    let double = Map::Plane([2.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    let want = [10.0, 5.0, 1.0, 30.0, 15.0, 0.0, 25.0, 10.0, 0.0, 900.0, -900.0, -1.0];
+    assert_eq!(one(&strokes, double, &Resample::default()), want);
+    let shift = Map::Plane([1.0, 0.0, 0.5, 0.0, 1.0, 0.0]);
+    let want = [-10.0, 5.0, 1.0, 30.0, 15.0, 0.0, 20.0, 10.0, 0.0, 900.0, -900.0, -1.0];
+    assert_eq!(one(&strokes, shift, &Resample::default()), want);
+    let empty = Batch::new(Signal::Strokes { length: 1 }, vec![1.0, 2.0, -1.0]).unwrap();
+    assert_eq!(one(&empty, double, &Resample::default()), [1.0, 2.0, -1.0]);
 }
 
 #[test]
@@ -297,13 +316,31 @@ fn strokes_pull_back_like_finite_differences() {
     assert_slopes(&batch, Map::IDENTITY, &Resample::default(), 1e-3, 1e-4);
 }
 
+/// A quarter turn about z takes the view's (x, y, z) to the input's (-y, x, z), so the input's
+/// (1, 2, 3) is seen at (2, -1, 3).
 #[test]
-fn a_space_map_multiplies_the_points_of_a_cloud() {
+fn a_point_of_a_cloud_is_seen_where_the_map_back_puts_it() {
     let batch =
         Batch::new(Signal::Cloud { points: 2 }, vec![1.0, 2.0, 3.0, 0.5, 0.0, -1.0]).unwrap();
     let turn = Map::Space([0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
-    assert_eq!(one(&batch, turn, &Resample::default()), [-2.0, 1.0, 3.0, 0.0, 0.5, -1.0]);
+    assert_eq!(one(&batch, turn, &Resample::default()), [2.0, -1.0, 3.0, 0.0, -0.5, -1.0]);
     assert_slopes(&batch, turn, &Resample::default(), 1e-2, 1e-4);
+    let there = Batch::new(batch.signal(), one(&batch, turn, &Resample::default())).unwrap();
+    assert_eq!(one(&there, turn.inverse().unwrap(), &Resample::default()), batch.data());
+}
+
+/// The same rotation about z moves a cloud in the plane z = 0 as it moves strokes.
+#[test]
+fn one_rotation_means_the_same_for_strokes_and_clouds() {
+    let (sin, cos) = (0.6_f32, 0.8_f32);
+    let plane = Map::Plane([cos, -sin, 0.0, sin, cos, 0.0]);
+    let space = Map::Space([cos, -sin, 0.0, sin, cos, 0.0, 0.0, 0.0, 1.0]);
+    let rows = vec![-1.0, -0.5, 0.0, 1.0, 0.5, 0.0, 0.3, -0.2, 0.0];
+    let strokes = Batch::new(Signal::Strokes { length: 3 }, rows.clone()).unwrap();
+    let cloud = Batch::new(Signal::Cloud { points: 3 }, rows).unwrap();
+    let (a, b) =
+        (one(&strokes, plane, &Resample::default()), one(&cloud, space, &Resample::default()));
+    assert_close(&a, &b, 1e-6, "rotation");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::report::pictures;
 use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Want};
+use crate::figure;
 use crate::html::{self, Explained, number};
-use crate::pixels;
 use crate::report::{Failure, Result};
 use crate::study::{self, Line};
 
@@ -60,7 +60,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     args.other.apply(&mut c)?;
     note_gradient(&c, common)?;
     let path = std::slice::from_ref(&args.input);
-    let source = open(path, &args.reading, Want::Pictures, c.model(), common)?;
+    let source = open(path, &args.reading, Want::Inputs, c.model(), common)?;
     let loaded = source.read(&[args.row])?;
     if loaded.batch.is_empty() {
         let why = format!("it has no readable row {} of {}", args.row, source.len());
@@ -145,7 +145,7 @@ fn steps(c: &Canonicalizer, batch: &Batch, trace: &Trace) -> Result<Vec<(usize, 
     let views: Vec<View> =
         steps.iter().map(|(_, s)| View { item: 0, map: c.space().map(&s.pose) }).collect();
     let views = warp(batch, &views, &c.config().resample)?;
-    let picture = |i: usize| html::picture(&pixels::thumbnail(views.signal(), views.item(i)));
+    let picture = |i: usize| html::picture(&figure::thumbnail(views.signal(), views.item(i)));
     Ok(steps.iter().enumerate().map(|(i, (order, s))| (*order, s.energy, picture(i))).collect())
 }
 

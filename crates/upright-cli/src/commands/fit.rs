@@ -19,14 +19,19 @@ pub const EXAMPLES: &str = "Examples:
   upright fit model.onnx train/                      one folder a class; writes model.upright
   upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
   upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
-  upright fit model.onnx mnist/ --split train --reduce pool";
+  upright fit model.onnx mnist/ --split train --reduce pool
+  upright fit model.onnx s.ndjson.gz --exclude '*-7?' --held-out s.ndjson.gz --held-out-include '*-7?'
+                                                     parts of one file, by the names of its rows
+  upright fit model.onnx points.npy --labels labels.csv
+  upright fit model.onnx list.csv --split train      columns path,row,label,split";
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// Labelled, upright data: class folders, a path,label list, idx files or npz
+    /// Labelled, upright data: class folders, a path,label list, or a file of many inputs: idx,
+    /// npz, npy, ndjson
     data: PathBuf,
     /// Labelled data the model was not trained on, to calibrate and prove on
     /// [default: a fifth of DATA, at most --calibration rows]
@@ -43,6 +48,12 @@ pub struct Args {
     /// [default: always answer]
     #[arg(long, value_name = "SHARE")]
     abstain: Option<f64>,
+    /// Read only held-out rows whose names fit this pattern; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    held_out_include: Vec<String>,
+    /// True classes of all held-out rows in order, as for --labels
+    #[arg(long, value_name = "FILE")]
+    held_out_labels: Option<PathBuf>,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -97,14 +108,22 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
+    args.parts.suit(&mut config, &model);
+    config.space.build()?.check(model.signal())?;
     let data =
         open(std::slice::from_ref(&args.data), &args.reading, Want::Labelled, &model, common)?;
     if !data.classes().is_empty() {
         model.set_class_names(data.classes().to_vec());
     }
     let other = |path: &Option<PathBuf>| {
-        let split = args.held_out_split;
-        let held = DataArgs { split, limit: None, ..args.reading.clone() };
+        let held = DataArgs {
+            split: args.held_out_split,
+            limit: None,
+            include: args.held_out_include.clone(),
+            exclude: Vec::new(),
+            labels: args.held_out_labels.clone(),
+            ..args.reading.clone()
+        };
         path.as_ref()
             .map(|path| open(std::slice::from_ref(path), &held, Want::Labelled, &model, common))
             .transpose()

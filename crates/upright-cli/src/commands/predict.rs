@@ -34,7 +34,7 @@ const CHUNK: usize = 128;
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// Pictures, folders of pictures, a list, idx files or npz
+    /// Files or folders of what the model takes: images, sketches or clouds; or a list
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// The artifact [default: the model's name with .upright]
@@ -139,7 +139,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
     note_gradient(&c, common)?;
-    let source = open(&args.inputs, &args.reading, Want::Pictures, c.model(), common)?;
+    let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);
     let usual = if common.json { Format::Jsonl } else { Format::Csv };
     let mut rows = Rows::open(args.out.as_deref(), args.format.or(by_name).unwrap_or(usual))?;

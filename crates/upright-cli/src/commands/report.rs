@@ -13,8 +13,8 @@ use super::predict::OtherParts;
 use super::setup::{artifact_path, load_with_digest, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Want};
+use crate::figure;
 use crate::html::{self, Cell, Drawn, Material, Page};
-use crate::pixels;
 use crate::report::Result;
 use crate::rows::Sink;
 use crate::study::{self, Inputs, Latency, Outcome, Side, Study};
@@ -199,7 +199,7 @@ fn cell(c: &Canonicalizer, inputs: &Inputs, outcome: &Outcome) -> Result<Cell> {
 /// An input and a view of it, as addresses that hold them.
 pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::map::Map) -> Result<[String; 2]> {
     let view = warp(batch, &[View { item: 0, map }], &c.config().resample)?;
-    let draw = |b: &Batch| html::picture(&pixels::thumbnail(b.signal(), b.item(0)));
+    let draw = |b: &Batch| html::picture(&figure::thumbnail(b.signal(), b.item(0)));
     Ok([draw(batch), draw(&view)])
 }
 

@@ -9,6 +9,7 @@ use upright::model::{Model, Options, Tap};
 use upright::preprocess::Overrides;
 use upright::reduce::Reduce;
 use upright::space::SpaceConfig;
+use upright::tensor::SignalKind;
 use upright::warp::{Padding, Resample};
 
 use crate::Common;
@@ -29,6 +30,12 @@ pub struct ModelArgs {
     /// Length of projected vectors (with --reduce pool or project)
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub dim: usize,
+    /// What the model takes: image, strokes or clouds [default: by its input's shape and name]
+    #[arg(long, value_name = "KIND", value_parser = signal_kind)]
+    pub signal: Option<SignalKind>,
+    /// Points of strokes or a cloud, where the model leaves their number open
+    #[arg(long, value_name = "N")]
+    pub points: Option<usize>,
     /// Shorter side, or rows x columns as in 224x320, that pictures are resized to
     #[arg(long, value_name = "SIZE")]
     pub resize: Option<String>,
@@ -92,7 +99,10 @@ impl ModelArgs {
         Ok(Options {
             taps: taps.map(|name| Tap { name: name.clone(), reduce }).collect(),
             preprocess: overrides,
+            kind: self.signal,
+            rows: self.points,
             threads: common.threads.map(std::num::NonZeroUsize::get),
+            engine: common.engine(),
             ..Options::default()
         })
     }
@@ -102,9 +112,10 @@ impl ModelArgs {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Parts")]
 pub struct PartArgs {
-    /// Transforms to undo: `affine`, `rotate`, or axes such as `rotate=-30..30,scale`
-    #[arg(long, short = 't', value_name = "SPACE", default_value = "affine")]
-    pub transforms: String,
+    /// Transforms to undo: `affine`, `rotate`, axes such as `rotate=-30..30,scale`, or for
+    /// clouds `so3` and `vertical` [default: affine, for clouds so3]
+    #[arg(long, short = 't', value_name = "SPACE")]
+    pub transforms: Option<String>,
     /// How unfamiliar an input looks (`upright list scores`)
     #[arg(long, value_name = "NAME", default_value = "knn")]
     pub score: String,
@@ -130,14 +141,24 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    /// The library's form of the flags.
+    /// Chooses the space that suits a model unless one was asked for.
+    pub fn suit(&self, config: &mut Config, model: &Model) {
+        if self.transforms.is_none() {
+            config.space = SpaceConfig::of_signal(model.signal());
+        }
+    }
+
+    /// The library's form of the flags; [`PartArgs::suit`] completes it.
     pub fn config(&self, common: &Common) -> Result<Config> {
         let mut config = Config {
             score: Part::new(&self.score),
             search: Part::new(&self.search),
             readout: Part::new(&self.readout),
             gate: Part::new(&self.gate),
-            space: SpaceConfig::parse(&self.transforms)?,
+            space: match &self.transforms {
+                Some(text) => SpaceConfig::parse(text)?,
+                None => SpaceConfig::default(),
+            },
             budget: self.budget,
             resample: Resample { padding: padding(&self.padding)?, ..Resample::default() },
             seed: common.seed,
@@ -156,6 +177,10 @@ impl PartArgs {
         }
         Ok(config)
     }
+}
+
+fn signal_kind(text: &str) -> std::result::Result<SignalKind, String> {
+    SignalKind::parse(text).map_err(|e| e.to_string())
 }
 
 /// Reads a padding: zeros, border, a grey value in 0..1, or a colour as #rrggbb.
@@ -215,10 +240,17 @@ pub fn load_with_digest(
         ));
     }
     let artifact = Artifact::read(artifact)?;
-    let options = Options {
+    let mut options = Options {
         threads: common.threads.map(std::num::NonZeroUsize::get),
         ..artifact.manifest.options.clone()
     };
+    if let Some(engine) = &common.engine {
+        let row = upright::engine::row(engine)?;
+        if row.name != options.engine {
+            options.engine = row.name.into();
+            options.micro_batch = None;
+        }
+    }
     let digest = artifact.manifest.digest.clone();
     Ok((artifact.join(Model::load(model, &options)?)?, digest))
 }
@@ -231,8 +263,8 @@ pub fn open(
     model: &Model,
     common: &Common,
 ) -> Result<Source> {
-    let options = args.options(want, Some(model.classes()), common.seed);
-    data::open(paths, &options, Prepare::for_model(model))
+    let options = args.options(want, model.signal(), Some(model.classes()), common.seed);
+    data::open(paths, &options, Prepare::for_model(model, common.seed))
 }
 
 /// Says so if a search that follows gradients has none to follow.

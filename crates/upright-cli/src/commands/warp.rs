@@ -131,10 +131,13 @@ fn posed(pose: &[String]) -> Result<Map> {
         let bad = || Failure::usage(format!("`{text}` is not a pose"), "e.g. `--pose rotate=30`");
         let (name, value) = text.split_once('=').ok_or_else(bad)?;
         let mut value: f32 = value.trim().parse().map_err(|_| bad())?;
-        if name.trim() == "rotate" {
+        let axis = axes::make(name.trim(), None)?;
+        if axis.size() != 1 {
+            return Err(bad());
+        }
+        if axes::row(name.trim())?.make.unit == "radians" {
             value = value.to_radians();
         }
-        let axis = axes::make(name.trim(), None)?;
         map = map.then(&axis.map(&[value])).ok_or_else(bad)?;
     }
     Ok(map)

@@ -1,71 +1,66 @@
-//! Pictures in folders: one folder a class, several splits, or just files.
+//! Folders: one folder a class, several splits, files of many items, or just files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::idx;
+use super::chain;
+use super::files::Files;
 use super::labels::Labels;
+use super::media::Media;
 use super::options::{Options, Split, Want};
-use super::picture::{self, Decoded};
-use super::source::{Opened, Pictures};
+use super::source::Opened;
+use super::stack;
 use crate::report::{Failure, Result};
 
 /// Folders deeper than this are not entered.
 const DEPTH_CAP: usize = 32;
 
-/// Picture files.
-pub(super) struct Files {
-    /// Where they are.
-    pub(super) paths: Vec<PathBuf>,
-    /// Whether EXIF orientations are left alone.
-    pub(super) ignore_exif: bool,
-}
-
-impl Pictures for Files {
-    fn len(&self) -> usize {
-        self.paths.len()
-    }
-
-    fn name(&self, row: usize) -> String {
-        self.paths[row].display().to_string()
-    }
-
-    fn picture(&self, row: usize) -> std::result::Result<Decoded, String> {
-        picture::decode(&self.paths[row], self.ignore_exif)
-    }
-}
-
-/// Opens a folder: idx files, splits, class folders, or any pictures below it.
+/// Opens a folder: files of many items, splits, class folders, or any items below it.
 pub(super) fn open(root: &Path, options: &Options) -> Result<Opened> {
     let root = &descend(root, options)?;
     let here = entries(root)?;
-    let stacks: Vec<&PathBuf> = here.files.iter().filter(|p| idx::looks_like_images(p)).collect();
+    let media = options.media();
+    let stacks: Vec<&PathBuf> = here.files.iter().filter(|p| stack::is_one(p, media)).collect();
     if !stacks.is_empty() {
-        return idx::open(choose(root, &stacks, options)?, options.transpose);
+        if options.split.is_none() && stacks.iter().all(|p| stack::is_lines(p)) {
+            let sets: Result<Vec<_>> = stacks.iter().map(|p| stack::open(p, options)).collect();
+            return Ok(chain::join(sets?));
+        }
+        return stack::open(choose(root, &stacks, options)?, options);
     }
     match options.want {
-        Want::Pictures => pictures(std::slice::from_ref(root), options),
+        Want::Inputs => inputs(std::slice::from_ref(root), options),
         Want::Labelled => classes(root, &here, options),
     }
 }
 
 /// Opens files, and folders with all that lies below them, without labels.
-pub(super) fn pictures(paths: &[PathBuf], options: &Options) -> Result<Opened> {
-    let mut walk = Walk::default();
+pub(super) fn inputs(paths: &[PathBuf], options: &Options) -> Result<Opened> {
+    let media = options.media();
+    let mut walk = Walk::new(media);
+    let mut stacks = Vec::new();
     for path in paths {
         let kind = std::fs::metadata(path).map_err(|e| Failure::io(path, e))?;
         if kind.is_dir() {
             walk.folder(path, 0)?;
-        } else if picture::looks_like_one(path) {
-            walk.pictures.push(path.clone());
+        } else if stack::is_one(path, media) {
+            stacks.push(stack::open(path, options)?);
+        } else if media.is_one(path) {
+            walk.items.push(path.clone());
         } else {
             walk.others.push(path.clone());
         }
     }
-    if walk.pictures.is_empty() {
-        return Err(empty(&paths[0], &walk.others));
+    if walk.items.is_empty() && stacks.is_empty() {
+        return Err(empty(&paths[0], &walk.others, media));
     }
-    Ok(files(walk.pictures, Labels::None, options))
+    let opened = files(walk.items, Labels::None, options);
+    Ok(if stacks.is_empty() {
+        opened
+    } else {
+        stacks.insert(0, opened);
+        Opened { labels: Labels::None, ..chain::join(stacks) }
+    })
 }
 
 fn classes(root: &Path, here: &Entries, options: &Options) -> Result<Opened> {
@@ -73,27 +68,28 @@ fn classes(root: &Path, here: &Entries, options: &Options) -> Result<Opened> {
     let mut names = Vec::new();
     let mut others = here.files.clone();
     for class in &here.folders {
-        let mut walk = Walk::default();
+        let mut walk = Walk::new(options.media());
         walk.folder(class, 0)?;
         let name = class.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        names.extend(std::iter::repeat_n(name, walk.pictures.len()));
-        paths.append(&mut walk.pictures);
+        names.extend(std::iter::repeat_n(name, walk.items.len()));
+        paths.append(&mut walk.items);
         others.append(&mut walk.others);
     }
     if paths.is_empty() {
-        let images = here.files.iter().filter(|p| picture::looks_like_one(p)).count();
-        return Err(if images > 0 {
-            Failure::NoClasses { folder: root.into(), images }
+        let media = options.media();
+        let count = here.files.iter().filter(|p| media.is_one(p)).count();
+        return Err(if count > 0 {
+            Failure::NoClasses { folder: root.into(), count, media }
         } else {
-            empty(root, &others)
+            empty(root, &others, media)
         });
     }
     Ok(files(paths, Labels::Names(names), options))
 }
 
 fn files(paths: Vec<PathBuf>, labels: Labels, options: &Options) -> Opened {
-    let files = Files { paths, ignore_exif: options.ignore_exif };
-    Opened { pictures: Box::new(files), labels, notes: Vec::new() }
+    let files = Files { paths, media: options.media(), ignore_exif: options.ignore_exif };
+    Opened { items: Box::new(files), labels, notes: Vec::new() }
 }
 
 /// The split's folder below the root, if the root consists of splits or one was asked for.
@@ -120,7 +116,7 @@ fn descend(root: &Path, options: &Options) -> Result<PathBuf> {
                 )
             })
         }
-        None if options.want == Want::Pictures => Ok(root.into()),
+        None if options.want == Want::Inputs => Ok(root.into()),
         None => match &found[..] {
             [(_, only)] => Ok(only.clone()),
             _ => Err(several(root, found.iter().map(|(_, p)| p))),
@@ -128,7 +124,7 @@ fn descend(root: &Path, options: &Options) -> Result<PathBuf> {
     }
 }
 
-/// The one of several idx files that the split asks for.
+/// The one of several files that the split asks for.
 fn choose<'a>(root: &Path, stacks: &[&'a PathBuf], options: &Options) -> Result<&'a Path> {
     let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let fits = |p: &Path| {
@@ -141,8 +137,8 @@ fn choose<'a>(root: &Path, stacks: &[&'a PathBuf], options: &Options) -> Result<
         (Some(only), None) => Ok(only),
         (None, _) => Err(Failure::data(
             root,
-            "no idx images of that split in it",
-            "choose another `--split`, or give the images file itself",
+            "no file of that split in it",
+            "choose another `--split`, or give the file itself",
         )),
         _ => Err(several(root, stacks.iter().copied())),
     }
@@ -154,7 +150,7 @@ fn several<'a>(root: &Path, paths: impl Iterator<Item = &'a PathBuf>) -> Failure
     Failure::Splits { folder: root.into(), found: names.join(", ") }
 }
 
-fn empty(path: &Path, others: &[PathBuf]) -> Failure {
+fn empty(path: &Path, others: &[PathBuf], media: Media) -> Failure {
     let mut endings: BTreeMap<String, usize> = BTreeMap::new();
     for other in others {
         let ending = other.extension().map_or_else(
@@ -171,7 +167,7 @@ fn empty(path: &Path, others: &[PathBuf]) -> Failure {
         (1, list) => format!("1 file: {list}"),
         (n, list) => format!("{n} files: {list}"),
     };
-    Failure::Empty { path: path.into(), found }
+    Failure::Empty { path: path.into(), found, media }
 }
 
 /// What lies directly in a folder, sorted; hidden entries are left out.
@@ -197,14 +193,18 @@ fn entries(folder: &Path) -> Result<Entries> {
 }
 
 /// Files below some folders. A folder reached twice over links is entered once.
-#[derive(Default)]
 struct Walk {
-    pictures: Vec<PathBuf>,
+    media: Media,
+    items: Vec<PathBuf>,
     others: Vec<PathBuf>,
     entered: BTreeSet<PathBuf>,
 }
 
 impl Walk {
+    fn new(media: Media) -> Self {
+        Walk { media, items: Vec::new(), others: Vec::new(), entered: BTreeSet::new() }
+    }
+
     fn folder(&mut self, folder: &Path, depth: usize) -> Result<()> {
         let real = folder.canonicalize().map_err(|e| Failure::io(folder, e))?;
         if depth > DEPTH_CAP || !self.entered.insert(real) {
@@ -212,8 +212,8 @@ impl Walk {
         }
         let here = entries(folder)?;
         for file in here.files {
-            if picture::looks_like_one(&file) {
-                self.pictures.push(file);
+            if self.media.is_one(&file) {
+                self.items.push(file);
             } else {
                 self.others.push(file);
             }
@@ -224,7 +224,9 @@ impl Walk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Prepare, Source};
+    use super::super::ledger::Seen;
+    use super::super::media::Item;
+    use super::super::{Prepare, Source, idx};
     use super::*;
     use upright::dataset::Dataset;
     use upright::tensor::Signal;
@@ -235,12 +237,16 @@ mod tests {
     }
 
     fn source(path: &Path, options: &Options) -> Result<Source> {
-        let prepare = Prepare { signal: Signal::image(1, 1, 1), apply: Box::new(|p| Ok(p.data)) };
+        let apply = |item| match item {
+            Item::Picture(p) => Ok((p.data, Seen::Plain)),
+            other => panic!("{:?}", other.media()),
+        };
+        let prepare = Prepare { signal: Signal::image(1, 1, 1), apply: Box::new(apply) };
         super::super::open(&[path.into()], options, prepare)
     }
 
     fn labelled() -> Options {
-        Options::new(Want::Labelled)
+        Options::new(Want::Labelled, Signal::image(1, 1, 1))
     }
 
     #[test]
@@ -274,7 +280,10 @@ mod tests {
         assert!(
             source(root.path(), &options).err().unwrap().to_string().contains("no folder `val`")
         );
-        assert_eq!(source(root.path(), &Options::new(Want::Pictures)).unwrap().len(), 4);
+        assert_eq!(
+            source(root.path(), &Options::new(Want::Inputs, Signal::image(1, 1, 1))).unwrap().len(),
+            4
+        );
     }
 
     #[test]
@@ -293,7 +302,12 @@ mod tests {
         let e = source(root.path(), &labelled()).err().unwrap();
         assert_eq!((e.code(), e.exit()), ("data::no_classes", 3));
         assert!(e.to_string().ends_with("(2 images lie directly in it)"), "{e}");
-        assert_eq!(source(root.path(), &Options::new(Want::Pictures)).unwrap().label(0), None);
+        assert_eq!(
+            source(root.path(), &Options::new(Want::Inputs, Signal::image(1, 1, 1)))
+                .unwrap()
+                .label(0),
+            None
+        );
     }
 
     #[test]
@@ -302,7 +316,8 @@ mod tests {
         for name in ["a.HEIC", "b.heic", "c.txt"] {
             std::fs::write(root.path().join(name), "x").unwrap();
         }
-        let e = source(root.path(), &Options::new(Want::Pictures)).err().unwrap();
+        let e =
+            source(root.path(), &Options::new(Want::Inputs, Signal::image(1, 1, 1))).err().unwrap();
         assert!(
             e.to_string().ends_with("holds 0 readable images (3 files: 2 .heic, 1 .txt)"),
             "{e}"
@@ -313,7 +328,7 @@ mod tests {
 
     #[test]
     fn an_idx_folder_gives_the_split_asked_for() {
-        use super::idx::tests::{gz, idx};
+        use idx::tests::{gz, idx};
         let root = tempfile::tempdir().unwrap();
         for (split, value) in [("train", 0), ("t10k", 255)] {
             let at = |what: &str| root.path().join(format!("{split}-{what}-ubyte.gz"));
@@ -332,7 +347,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         grey(&root.path().join("a.png"), 255);
         std::fs::write(root.path().join("b.png"), "nonsense").unwrap();
-        let mut options = Options::new(Want::Pictures);
+        let mut options = Options::new(Want::Inputs, Signal::image(1, 1, 1));
         let read = |options: &Options| source(root.path(), options).unwrap().read(&[0, 1]);
         assert_eq!(read(&options).unwrap().rows, [0]);
         options.allowance = super::super::options::Allowance::Count(0);

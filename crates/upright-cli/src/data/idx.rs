@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 
 use super::labels::Labels;
-use super::picture::{Decoded, Picture};
-use super::source::{Opened, Pictures};
+use super::media::{Item, Media};
+use super::picture::Picture;
+use super::source::{Decoded, Items, Opened};
 use crate::report::{Failure, Note, Result};
 
 /// Largest file that is read, in bytes.
@@ -51,7 +52,11 @@ pub fn open(path: &Path, transpose: bool) -> Result<Opened> {
         return Err(Failure::data(path, "not images", ""));
     };
     if bytes.is_empty() {
-        return Err(Failure::Empty { path: path.into(), found: "an empty idx file".into() });
+        return Err(Failure::Empty {
+            path: path.into(),
+            found: "an empty idx file".into(),
+            media: Media::Pictures,
+        });
     }
     let labels = match labels_beside(path) {
         None => Labels::None,
@@ -87,10 +92,10 @@ pub fn open(path: &Path, transpose: bool) -> Result<Opened> {
             .into(),
     });
     let idx = Idx { name, rows, height, width, bytes, transpose };
-    Ok(Opened { pictures: Box::new(idx), labels, notes: notes.into_iter().collect() })
+    Ok(Opened { items: Box::new(idx), labels, notes: notes.into_iter().collect() })
 }
 
-impl Pictures for Idx {
+impl Items for Idx {
     fn len(&self) -> usize {
         self.rows
     }
@@ -99,7 +104,7 @@ impl Pictures for Idx {
         format!("{}#{row}", self.name)
     }
 
-    fn picture(&self, row: usize) -> std::result::Result<Decoded, String> {
+    fn item(&self, row: usize) -> std::result::Result<Decoded, String> {
         let Idx { height, width, .. } = *self;
         let size = height * width;
         let data = self.bytes[row * size..(row + 1) * size]
@@ -108,12 +113,12 @@ impl Pictures for Idx {
             .collect();
         let picture = Picture { width, height, channels: 1, data };
         let picture = if self.transpose { picture.transposed() } else { picture };
-        Ok(Decoded { picture, turned: false })
+        Ok(Decoded::plain(Item::Picture(picture)))
     }
 }
 
 /// The dimensions and bytes of an idx file of unsigned bytes with `rank` dimensions.
-fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
+pub(super) fn read(path: &Path, rank: usize) -> Result<(Vec<usize>, Vec<u8>)> {
     let io = |e| Failure::io(path, e);
     let mut file = BufReader::new(File::open(path).map_err(io)?);
     let mut start = [0; 2];
@@ -174,6 +179,13 @@ pub(super) mod tests {
         out.finish().unwrap()
     }
 
+    fn picture(opened: &Opened, row: usize) -> Picture {
+        match opened.items.item(row).unwrap().item {
+            Item::Picture(picture) => picture,
+            other => panic!("{:?}", other.media()),
+        }
+    }
+
     fn opened(bytes: &[u8], labels: Option<&[u8]>, transpose: bool) -> Result<Opened> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("train-images-idx3-ubyte.gz");
@@ -188,8 +200,8 @@ pub(super) mod tests {
     fn images_and_the_labels_beside_them_are_read() {
         let images = gz(&idx(&[2, 1, 3], &[0, 51, 255, 255, 0, 0]));
         let opened = opened(&images, Some(&gz(&idx(&[2], &[7, 1]))), false).unwrap();
-        assert_eq!(opened.pictures.len(), 2);
-        let picture = opened.pictures.picture(0).unwrap().picture;
+        assert_eq!(opened.items.len(), 2);
+        let picture = picture(&opened, 0);
         assert_eq!((picture.width, picture.height), (3, 1));
         assert_eq!(picture.data, [0.0, 0.2, 1.0]);
         assert!(matches!(opened.labels, Labels::Numbers(l) if l == [7, 1]));
@@ -198,7 +210,7 @@ pub(super) mod tests {
     #[test]
     fn transposing_turns_rows_into_columns() {
         let opened = opened(&idx(&[1, 1, 3], &[0, 51, 255]), None, true).unwrap();
-        let picture = opened.pictures.picture(0).unwrap().picture;
+        let picture = picture(&opened, 0);
         assert_eq!((picture.width, picture.height), (1, 3));
         assert!(matches!(opened.labels, Labels::None));
     }

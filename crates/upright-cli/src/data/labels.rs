@@ -57,6 +57,9 @@ pub fn resolve(
             Ok((Some(numbers), listed.unwrap_or_default()))
         }
         Labels::Names(names) => {
+            if let Some((numbers, listed)) = listed.as_ref().and_then(|l| as_numbers(&names, l)) {
+                return Ok((Some(numbers), listed));
+            }
             let found = sorted(&names);
             let classes = match listed {
                 Some(listed) => by_list(origin, &found, listed, options)?,
@@ -68,6 +71,14 @@ pub fn resolve(
             Ok((Some(numbers), classes))
         }
     }
+}
+
+/// Names that are numbers of a list's lines, and none of which the list itself names.
+fn as_numbers(names: &[String], listed: &[String]) -> Option<(Vec<u32>, Vec<String>)> {
+    let numbers: Vec<u32> = names.iter().map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    let fit = numbers.iter().all(|&n| (n as usize) < listed.len());
+    let named = names.iter().any(|n| listed.contains(n));
+    (fit && !named).then(|| (numbers, listed.to_vec()))
 }
 
 fn by_list(
@@ -165,13 +176,18 @@ fn read_classes(path: &Path) -> Result<Vec<String>> {
 mod tests {
     use super::super::options::Want;
     use super::*;
+    use upright::tensor::Signal;
 
     fn names(names: &[&str]) -> Labels {
         Labels::Names(names.iter().map(|&n| n.into()).collect())
     }
 
     fn with(outputs: Option<usize>, allow_missing_classes: bool) -> Options {
-        Options { outputs, allow_missing_classes, ..Options::new(Want::Labelled) }
+        Options {
+            outputs,
+            allow_missing_classes,
+            ..Options::new(Want::Labelled, Signal::image(1, 1, 1))
+        }
     }
 
     fn listed(lines: &str, options: &Options) -> (tempfile::TempDir, Options) {
@@ -202,6 +218,16 @@ mod tests {
         assert_eq!(classes, ["sea", "lake", "hill"]);
         let e = resolve("train/", names(&["pond"]), &options).unwrap_err();
         assert!(e.to_string().ends_with("the list does not name: `pond`"), "{e}");
+    }
+
+    #[test]
+    fn numbers_are_places_in_a_list_that_does_not_name_them() {
+        let (_folder, options) = listed("sea\nlake\nhill\n", &with(Some(3), true));
+        let (labels, classes) = resolve("d", names(&["2", "0"]), &options).unwrap();
+        assert_eq!((labels.unwrap(), classes.len()), (vec![2, 0], 3));
+        assert!(resolve("d", names(&["3", "0"]), &options).is_err());
+        let (_folder, options) = listed("1\n0\n", &with(Some(2), true));
+        assert_eq!(resolve("d", names(&["0", "1"]), &options).unwrap().0.unwrap(), [1, 0]);
     }
 
     #[test]

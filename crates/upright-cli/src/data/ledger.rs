@@ -11,6 +11,10 @@ pub enum Seen {
     Plain,
     /// Read; its file asks to be turned.
     Turned,
+    /// Read; some of its strokes are left out, as they do not fit the model.
+    Thinned,
+    /// Read; some of its points are repeated, as the model takes more.
+    Repeated,
     /// Could not be read.
     Broken,
 }
@@ -29,9 +33,9 @@ impl Ledger {
         Ledger { seen: vec![Seen::Not; rows], reasons: BTreeMap::new() }
     }
 
-    /// Records a row that was read.
-    pub fn read(&mut self, row: usize, turned: bool) {
-        self.seen[row] = if turned { Seen::Turned } else { Seen::Plain };
+    /// Records how a row was read.
+    pub fn read(&mut self, row: usize, seen: Seen) {
+        self.seen[row] = seen;
     }
 
     /// Records a row that could not be read.
@@ -43,6 +47,11 @@ impl Ledger {
     /// How many rows are in a state.
     pub fn count(&self, state: Seen) -> usize {
         self.seen.iter().filter(|&&s| s == state).count()
+    }
+
+    /// How many rows were read.
+    pub fn readable(&self) -> usize {
+        self.seen.len() - self.count(Seen::Not) - self.count(Seen::Broken)
     }
 
     /// The broken rows in order, with their reasons.

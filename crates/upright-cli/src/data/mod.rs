@@ -1,35 +1,55 @@
 //! Data as users have it, opened as an [`upright::dataset::Dataset`].
 //!
-//! [`open`] takes paths and tells by what lies there how to read them: a folder
-//! of class folders, a folder of pictures, picture files, a `path,label` list,
-//! idx files or an npz archive. Pictures are decoded when rows are read.
+//! [`open`] takes paths and tells by what lies there, and by the model's signal,
+//! how to read them: a folder of class folders, a folder of items, files of one
+//! item, a `path,label` list, or a file of many items. Items are decoded when
+//! rows are read.
 
+mod arrays;
+mod bytes;
+mod chain;
+mod choice;
+mod clouds;
+mod files;
 mod folder;
+mod glob;
 mod idx;
+mod label_file;
 mod labels;
 mod ledger;
+mod lot;
 mod manifest;
+mod media;
 mod npy;
 mod npz;
 mod options;
 mod picture;
+mod prepare;
 mod source;
+mod stack;
+mod strokes;
 
 use std::path::{Path, PathBuf};
 
+pub use clouds::Shape;
+pub use labels::Labels;
+pub use ledger::Seen;
+pub use media::{Item, Media};
 pub use npy::{Array, write_floats};
 pub use npz::Npz;
-pub use options::{DataArgs, Options, Split, Want};
+pub use options::{Allowance, DataArgs, Options, Split, Want};
 pub use picture::{Picture, decode};
-pub use source::{Prepare, Source};
+pub use prepare::{Apply, Prepare};
+pub use source::Source;
+pub use strokes::Drawing;
 
 use crate::report::{Failure, Result};
 use source::Opened;
 
 /// Opens paths as one data set whose rows are made ready for the model by `prepare`.
 ///
-/// One path may be anything this module reads; several must be pictures and
-/// folders of pictures, which have no labels.
+/// One path may be anything this module reads; several may be files and folders,
+/// but no lists, and have no labels.
 pub fn open(paths: &[PathBuf], options: &Options, prepare: Prepare) -> Result<Source> {
     let opened = match paths {
         [] => return Err(Failure::usage("no data given", "give a folder or a file")),
@@ -40,7 +60,14 @@ pub fn open(paths: &[PathBuf], options: &Options, prepare: Prepare) -> Result<So
                 "give one folder of class folders, or one list with the columns path,label",
             ));
         }
-        _ => folder::pictures(paths, options)?,
+        _ => folder::inputs(paths, options)?,
+    };
+    let opened = match &options.labels {
+        None => opened,
+        Some(file) => {
+            let labels = label_file::read(file, opened.items.len(), options.media())?;
+            Opened { labels, ..opened }
+        }
     };
     let origin = paths[0].display().to_string();
     Source::new(&origin, opened, options, prepare)
@@ -51,20 +78,30 @@ fn open_one(path: &Path, options: &Options) -> Result<Opened> {
     if kind.is_dir() {
         return folder::open(path, options);
     }
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-    if idx::looks_like_images(path) {
-        idx::open(path, options.transpose)
-    } else if ending == "npz" {
-        npz::open(path, options.transpose)
-    } else if manifest::ENDINGS.contains(&ending.as_str()) {
+    let media = options.media();
+    if stack::is_one(path, media) {
+        stack::open(path, options)
+    } else if let Some(other) = stack::other(path, media) {
+        Err(Failure::Kind {
+            path: path.into(),
+            wants: format!("{} {}", media.plural(), shape(options)),
+            gives: other.singular(),
+            media,
+        })
+    } else if manifest::ENDINGS.contains(&bytes::ending(path).as_str()) {
         manifest::open(path, options)
-    } else if picture::looks_like_one(path) {
-        folder::pictures(&[path.into()], options)
+    } else if media.is_one(path) {
+        folder::inputs(&[path.into()], options)
     } else {
         Err(Failure::data(
             path,
             "not a kind of data that is known by its name",
-            "give a folder, a picture, a .csv or .jsonl list, an idx images file, or an .npz archive",
+            format!("give a folder, a .csv or .jsonl list, or {}", media.supported()),
         ))
     }
+}
+
+fn shape(options: &Options) -> String {
+    let dims: Vec<String> = options.signal.shape().iter().map(ToString::to_string).collect();
+    format!("[N,{}]", dims.join(","))
 }

@@ -37,6 +37,11 @@ pub struct Array {
 
 const HEADER_CAP: usize = 64 << 10;
 
+/// The shape that a `.npy` stream's header announces.
+pub fn announced(mut from: impl Read) -> Result<Vec<usize>, String> {
+    header(&mut from).map(|(header, _)| header.shape)
+}
+
 /// What the header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Header {
@@ -84,6 +89,11 @@ impl Array {
     /// The type of the numbers.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether it holds no number.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     /// Number of numbers.

@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
+use super::bytes::{RATIO_CAP, RATIO_FREE};
 use super::labels::Labels;
+use super::media::{Item, Media};
 use super::npy::{Array, Kind};
-use super::picture::{Decoded, Picture};
-use super::source::{Opened, Pictures};
+use super::picture::Picture;
+use super::source::{Decoded, Items, Opened};
 use crate::report::{Failure, Note, Result};
 
 /// Largest member that is read, in bytes.
 const MEMBER_CAP: u64 = 4 << 30;
-/// Members above this many bytes must not be compressed further than [`RATIO_CAP`].
-const RATIO_FREE: u64 = 16 << 20;
-/// Largest ratio of unpacked to packed bytes.
-const RATIO_CAP: u64 = 200;
 
 /// An archive of which arrays are read by name.
 pub struct Npz {
@@ -79,6 +77,21 @@ impl Npz {
         }
         Ok(None)
     }
+
+    /// The array `y` or `labels`, if there is one; it must have an entry for every row.
+    pub fn row_labels(&mut self, rows: usize, media: Media) -> Result<Labels> {
+        let labels = self.first(&["y", "labels"])?;
+        let bad = |why: String| Failure::data(&self.path, why, "give one label a row");
+        match labels {
+            None => Ok(Labels::None),
+            Some(labels) if labels.len() != rows => {
+                Err(bad(format!("{} labels for {rows} {}", labels.len(), media.plural())))
+            }
+            Some(labels) => {
+                Ok(Labels::Numbers(labels.labels().map_err(|e| bad(format!("labels: {e}")))?))
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,27 +141,19 @@ pub fn open(path: &Path, transpose: bool) -> Result<Opened> {
             "save images as uint8 (0..255) or as float32 (0..1)",
         ));
     }
-    if array.len() == 0 {
-        return Err(Failure::Empty { path: path.into(), found: "an empty array".into() });
+    if array.is_empty() {
+        return Err(Failure::Empty {
+            path: path.into(),
+            found: "an empty array".into(),
+            media: Media::Pictures,
+        });
     }
     let rows = array.shape()[0];
-    let labels = match npz.first(&["y", "labels"])? {
-        None => Labels::None,
-        Some(labels) if labels.len() != rows => {
-            return Err(Failure::data(
-                path,
-                format!("{} labels for {rows} images", labels.len()),
-                "give one label an image",
-            ));
-        }
-        Some(labels) => Labels::Numbers(
-            labels.labels().map_err(|e| Failure::data(path, format!("labels: {e}"), ""))?,
-        ),
-    };
+    let labels = npz.row_labels(rows, Media::Pictures)?;
     let notes = range_note(path, &array).into_iter().collect();
     let name = path.display().to_string();
     let stack = Stack { name, array, layout, height, width, channels, transpose };
-    Ok(Opened { pictures: Box::new(stack), labels, notes })
+    Ok(Opened { items: Box::new(stack), labels, notes })
 }
 
 fn range_note(path: &Path, array: &Array) -> Option<Note> {
@@ -168,7 +173,7 @@ fn range_note(path: &Path, array: &Array) -> Option<Note> {
     })
 }
 
-impl Pictures for Stack {
+impl Items for Stack {
     fn len(&self) -> usize {
         self.array.shape()[0]
     }
@@ -177,7 +182,7 @@ impl Pictures for Stack {
         format!("{}#{row}", self.name)
     }
 
-    fn picture(&self, row: usize) -> std::result::Result<Decoded, String> {
+    fn item(&self, row: usize) -> std::result::Result<Decoded, String> {
         let Stack { height, width, channels, .. } = *self;
         let size = height * width * channels;
         let mut data = self.array.floats(row * size, size);
@@ -195,18 +200,25 @@ impl Pictures for Stack {
         }
         let picture = Picture { width, height, channels, data };
         let picture = if self.transpose { picture.transposed() } else { picture };
-        Ok(Decoded { picture, turned: false })
+        Ok(Decoded::plain(Item::Picture(picture)))
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::npy::tests::npy;
     use super::*;
     use std::io::Write;
 
+    fn picture(opened: &Opened, row: usize) -> Picture {
+        match opened.items.item(row).unwrap().item {
+            Item::Picture(picture) => picture,
+            other => panic!("{:?}", other.media()),
+        }
+    }
+
     /// Writes an archive of raw `.npy` members.
-    fn archive(path: &Path, members: &[(&str, Vec<u8>)]) {
+    pub(crate) fn archive(path: &Path, members: &[(&str, Vec<u8>)]) {
         let mut writer = zip::ZipWriter::new(File::create(path).unwrap());
         for (name, bytes) in members {
             let options = zip::write::SimpleFileOptions::default();
@@ -232,13 +244,13 @@ mod tests {
             opened(&[("images", npy("|u1", false, "(1, 3, 1, 2)", &[255, 0, 0, 51, 0, 255]))]);
         let expected = [1.0, 0.0, 0.0, 0.0, 0.2, 1.0];
         for opened in [interleaved, planar] {
-            let picture = opened.unwrap().pictures.picture(0).unwrap().picture;
+            let picture = picture(&opened.unwrap(), 0);
             assert_eq!((picture.width, picture.height, picture.channels), (2, 1, 3));
             assert_eq!(picture.data, expected);
         }
         let grey =
             opened(&[("data", npy("<f4", false, "(1, 1, 1)", &0.25f32.to_le_bytes()))]).unwrap();
-        assert_eq!(grey.pictures.picture(0).unwrap().picture.data, [0.25]);
+        assert_eq!(picture(&grey, 0).data, [0.25]);
         assert!(grey.notes.is_empty());
     }
 
@@ -295,8 +307,8 @@ mod tests {
                 damaged[at] = value;
                 std::fs::write(&path, &damaged).unwrap();
                 if let Ok(opened) = open(&path, false) {
-                    for row in 0..opened.pictures.len() {
-                        let _ = opened.pictures.picture(row);
+                    for row in 0..opened.items.len() {
+                        let _ = opened.items.item(row);
                     }
                 }
             }

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use upright::tensor::Signal;
+
+use super::media::Media;
+
 /// How many rows may be unreadable before reading stops.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Allowance {
@@ -67,8 +71,8 @@ impl Split {
 pub enum Want {
     /// A true class for every row.
     Labelled,
-    /// Pictures; labels only where the format has them anyway.
-    Pictures,
+    /// Inputs; labels only where the format has them anyway.
+    Inputs,
 }
 
 /// Flags of every command that reads data.
@@ -79,6 +83,17 @@ pub struct DataArgs {
     /// Which part of the data to read, where there are several
     #[arg(long, value_enum)]
     pub split: Option<Split>,
+    /// Read only rows whose names, as `predict` writes them, fit this pattern (`*`, `?`, `[a-z]`);
+    /// may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+    /// Leave out rows whose names fit this pattern; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// True classes of all rows in order: .csv with a column `label`, .txt, .npy or idx1
+    /// [default: class folders, or labels stored with or beside the data]
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
     /// Class names, one a line, in the order of the model's outputs [default: sorted names]
     #[arg(long, value_name = "FILE")]
     pub classes: Option<PathBuf>,
@@ -94,10 +109,10 @@ pub struct DataArgs {
     /// Do not turn photos as their EXIF orientation asks
     #[arg(long)]
     pub ignore_exif: bool,
-    /// Stop at the first unreadable picture
+    /// Stop at the first unreadable input
     #[arg(long)]
     pub strict: bool,
-    /// How many pictures may be unreadable: a count or a percentage
+    /// How many inputs may be unreadable: a count or a percentage
     #[arg(long, value_name = "N|N%", default_value = "1%")]
     pub max_errors: Allowance,
 }
@@ -111,8 +126,16 @@ pub struct Options {
     pub outputs: Option<usize>,
     /// Seed of [`Options::limit`].
     pub seed: u64,
+    /// What the model takes.
+    pub signal: Signal,
     /// The part to read.
     pub split: Option<Split>,
+    /// Patterns of which a row's name must fit one, if there are any.
+    pub include: Vec<String>,
+    /// Patterns of which a row's name must fit none.
+    pub exclude: Vec<String>,
+    /// File of labels, one a row.
+    pub labels: Option<PathBuf>,
     /// File of class names in the order of the model's outputs.
     pub classes: Option<PathBuf>,
     /// Whether classes may be missing.
@@ -129,12 +152,22 @@ pub struct Options {
 
 impl DataArgs {
     /// Joins the flags with what the command knows.
-    pub fn options(&self, want: Want, outputs: Option<usize>, seed: u64) -> Options {
+    pub fn options(
+        &self,
+        want: Want,
+        signal: Signal,
+        outputs: Option<usize>,
+        seed: u64,
+    ) -> Options {
         Options {
             want,
             outputs,
             seed,
+            signal,
             split: self.split,
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            labels: self.labels.clone(),
             classes: self.classes.clone(),
             allow_missing_classes: self.allow_missing_classes,
             limit: self.limit,
@@ -145,15 +178,23 @@ impl DataArgs {
     }
 }
 
-#[cfg(test)]
 impl Options {
+    /// What the rows are.
+    pub fn media(&self) -> Media {
+        Media::of(self.signal)
+    }
+
     /// The defaults of the flags.
-    pub fn new(want: Want) -> Self {
+    pub fn new(want: Want, signal: Signal) -> Self {
         Options {
             want,
             outputs: None,
             seed: 0,
+            signal,
             split: None,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            labels: None,
             classes: None,
             allow_missing_classes: false,
             limit: None,

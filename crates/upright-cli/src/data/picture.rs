@@ -55,7 +55,7 @@ impl Picture {
 
 /// A picture, and whether its file asked for it to be turned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct Photo {
     /// The picture, turned as asked unless that was to be ignored.
     pub picture: Picture,
     /// Whether the file carries an EXIF orientation other than upright.
@@ -71,7 +71,7 @@ pub fn looks_like_one(path: &Path) -> bool {
 
 /// Decodes an image file; the format is read from its content. The error is a
 /// reason to put behind the file's name.
-pub fn decode(path: &Path, ignore_exif: bool) -> Result<Decoded, String> {
+pub fn decode(path: &Path, ignore_exif: bool) -> Result<Photo, String> {
     catch_unwind(AssertUnwindSafe(|| decode_unguarded(path, ignore_exif)))
         .unwrap_or_else(|panic| Err(format!("the decoder gave up: {}", words(&*panic))))
 }
@@ -84,7 +84,7 @@ fn words(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no reason given")
 }
 
-fn decode_unguarded(path: &Path, ignore_exif: bool) -> Result<Decoded, String> {
+fn decode_unguarded(path: &Path, ignore_exif: bool) -> Result<Photo, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     if length == 0 {
@@ -115,7 +115,7 @@ fn decode_unguarded(path: &Path, ignore_exif: bool) -> Result<Decoded, String> {
     if turned && !ignore_exif {
         image.apply_orientation(orientation);
     }
-    Ok(Decoded { picture: picture(&image)?, turned })
+    Ok(Photo { picture: picture(&image)?, turned })
 }
 
 fn picture(image: &DynamicImage) -> Result<Picture, String> {

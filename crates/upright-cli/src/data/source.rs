@@ -7,18 +7,19 @@ use rayon::prelude::*;
 use serde::Serialize;
 use upright::Error;
 use upright::dataset::{Dataset, Loaded};
-use upright::model::Model;
 use upright::tensor::{Batch, Signal};
 
+use super::choice::{draw, kept};
 use super::labels::{self, Labels};
 use super::ledger::{Ledger, Seen};
+use super::media::{Item, Media};
 use super::options::{Allowance, Options, Want};
-use super::picture::{Decoded, Picture};
+use super::prepare::Prepare;
 use crate::report::{Failure, Note, Result};
 use crate::rows::{Format, Rows};
 
-/// Pictures that can be decoded one by one, from several threads.
-pub trait Pictures: Send + Sync {
+/// Items that can be decoded one by one, from several threads.
+pub trait Items: Send + Sync {
     /// How many there are.
     fn len(&self) -> usize;
 
@@ -26,47 +27,39 @@ pub trait Pictures: Send + Sync {
     fn name(&self, row: usize) -> String;
 
     /// Decodes one. The error is a reason to put behind its name.
-    fn picture(&self, row: usize) -> std::result::Result<Decoded, String>;
+    fn item(&self, row: usize) -> std::result::Result<Decoded, String>;
+}
+
+/// An item, and what is worth recording about how it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The item.
+    pub item: Item,
+    /// Plain, or turned.
+    pub seen: Seen,
+}
+
+impl Decoded {
+    /// An item that was read as it is.
+    pub fn plain(item: Item) -> Self {
+        Decoded { item, seen: Seen::Plain }
+    }
 }
 
 /// What a format's reader found.
 pub struct Opened {
-    /// The pictures.
-    pub pictures: Box<dyn Pictures>,
+    /// The items.
+    pub items: Box<dyn Items>,
     /// Their labels, in the same order.
     pub labels: Labels,
     /// What is worth saying.
     pub notes: Vec<Note>,
 }
 
-/// How a decoded picture becomes one item of a batch.
-pub struct Prepare {
-    /// What an item is.
-    pub signal: Signal,
-    /// Makes the item. [`Error::Data`] means that this picture is unusable;
-    /// any other error stops reading.
-    pub apply: Box<dyn Fn(Picture) -> upright::Result<Vec<f32>> + Send + Sync>,
-}
-
-impl Prepare {
-    /// Makes items as a model wants them.
-    pub fn for_model(model: &Model) -> Self {
-        let (signal, preprocess) = (model.signal(), model.preprocess().clone());
-        Prepare {
-            signal,
-            apply: Box::new(move |p| {
-                let picture =
-                    upright::preprocess::Picture::new(p.width, p.height, p.channels, p.data)?;
-                preprocess.prepare(&picture, signal)
-            }),
-        }
-    }
-}
-
 /// Rows that are decoded when asked for. Unreadable ones are left out, recorded,
 /// and stop the reading once there are more than allowed.
 pub struct Source {
-    pictures: Box<dyn Pictures>,
+    items: Box<dyn Items>,
     rows: Vec<usize>,
     labels: Option<Vec<u32>>,
     classes: Vec<String>,
@@ -92,21 +85,23 @@ impl Source {
         options: &Options,
         prepare: Prepare,
     ) -> Result<Self> {
-        let Opened { pictures, labels, notes } = opened;
+        let Opened { items, labels, notes } = opened;
         if options.want == Want::Labelled && matches!(labels, Labels::None) {
             return Err(Failure::data(
                 Path::new(origin),
                 "no labels",
                 "give class folders, a list with the columns path,label, idx images with their \
-                 labels file beside them, or an npz archive with `y`",
+                 labels file beside them, an npz archive with `y`, or `--labels FILE`",
             ));
         }
         let (labels, classes) = labels::resolve(origin, labels, options)?;
-        let rows = draw(pictures.len(), options.limit, options.seed);
+        let kept = kept(origin, &*items, options)?;
+        let drawn = draw(kept.len(), options.limit, options.seed);
+        let rows: Vec<usize> = drawn.into_iter().map(|r| kept[r]).collect();
         let labels = labels.map(|l| rows.iter().map(|&r| l[r]).collect());
         let ledger = Mutex::new(Ledger::new(rows.len()));
         Ok(Source {
-            pictures,
+            items,
             rows,
             labels,
             classes,
@@ -125,7 +120,7 @@ impl Source {
 
     /// The file of a row, or file and number inside it.
     pub fn name(&self, row: usize) -> String {
-        self.pictures.name(self.rows[row])
+        self.items.name(self.rows[row])
     }
 
     /// Number of rows found unreadable so far.
@@ -139,7 +134,7 @@ impl Source {
         let mut notes = self.notes.clone();
         let turned = ledger.count(Seen::Turned);
         if turned > 0 {
-            let read = turned + ledger.count(Seen::Plain);
+            let read = ledger.readable();
             let (what, help) = if self.ignore_exif {
                 ("ignored", "leave out `--ignore-exif` to turn them upright")
             } else {
@@ -152,6 +147,31 @@ impl Source {
                 help: help.into(),
             });
         }
+        let what = Media::of(self.prepare.signal).plural();
+        let read = ledger.readable();
+        let mut advise = |count: usize, code, message: String, help: &str| {
+            if count > 0 {
+                notes.push(Note { code, warning: false, message, help: help.into() });
+            }
+        };
+        let repeated = ledger.count(Seen::Repeated);
+        advise(
+            repeated,
+            "cloud::few",
+            format!(
+                "{repeated} of {read} {what} have fewer points than the model takes; some are repeated"
+            ),
+            "scan more densely, or give meshes",
+        );
+        let thinned = ledger.count(Seen::Thinned);
+        advise(
+            thinned,
+            "strokes::many",
+            format!(
+                "{thinned} of {read} {what} have more strokes than the model has room for; their shortest are left out"
+            ),
+            "simplify them, or use a model of longer sequences",
+        );
         if let Some((message, _, _)) = self.broken(&ledger) {
             notes.push(Note {
                 code: "data::corrupt",
@@ -187,9 +207,10 @@ impl Source {
         let (&row, reason) = ledger.reasons().first_key_value()?;
         let first = self.name(row);
         let message = format!(
-            "{} of {} images unreadable, first: `{first}` ({reason})",
+            "{} of {} {} unreadable, first: `{first}` ({reason})",
             ledger.reasons().len(),
             self.rows.len(),
+            Media::of(self.prepare.signal).plural(),
         );
         Some((message, first, reason.clone()))
     }
@@ -210,7 +231,7 @@ impl Dataset for Source {
 
     fn read(&self, rows: &[usize]) -> upright::Result<Loaded> {
         let rows: Vec<usize> = rows.iter().copied().filter(|&r| r < self.rows.len()).collect();
-        let decoded: Vec<std::result::Result<(Vec<f32>, bool), Trouble>> =
+        let decoded: Vec<std::result::Result<(Vec<f32>, Seen), Trouble>> =
             rows.par_iter().map(|&row| self.item(row)).collect();
         let mut ledger = self.ledger();
         let mut loaded = Loaded {
@@ -219,8 +240,8 @@ impl Dataset for Source {
         };
         for (row, item) in rows.into_iter().zip(decoded) {
             match item {
-                Ok((item, turned)) => {
-                    ledger.read(row, turned);
+                Ok((item, seen)) => {
+                    ledger.read(row, seen);
                     loaded.batch.push(&item)?;
                     loaded.rows.push(row);
                 }
@@ -232,6 +253,7 @@ impl Dataset for Source {
             && let Some((_, first, reason)) = self.broken(&ledger)
         {
             return Err(Error::Corrupt {
+                what: Media::of(self.prepare.signal).plural(),
                 count: ledger.reasons().len(),
                 total: self.rows.len(),
                 first,
@@ -248,49 +270,31 @@ enum Trouble {
 }
 
 impl Source {
-    fn item(&self, row: usize) -> std::result::Result<(Vec<f32>, bool), Trouble> {
-        let Decoded { picture, turned } =
-            self.pictures.picture(self.rows[row]).map_err(Trouble::Row)?;
-        match (self.prepare.apply)(picture) {
-            Ok(item) => Ok((item, turned)),
+    fn item(&self, row: usize) -> std::result::Result<(Vec<f32>, Seen), Trouble> {
+        let Decoded { item, seen } = self.items.item(self.rows[row]).map_err(Trouble::Row)?;
+        match (self.prepare.apply)(item) {
+            Ok((item, Seen::Plain)) => Ok((item, seen)),
+            Ok((item, changed)) => Ok((item, changed)),
             Err(Error::Data { why, .. }) => Err(Trouble::Row(why)),
             Err(other) => Err(Trouble::All(other)),
         }
     }
 }
 
-/// The rows to read, in order: all, or `limit` of them drawn with the seed. A
-/// smaller limit draws a part of what a larger one draws.
-fn draw(rows: usize, limit: Option<usize>, seed: u64) -> Vec<usize> {
-    let Some(limit) = limit.filter(|&l| l < rows) else { return (0..rows).collect() };
-    let mut lots: Vec<(u64, usize)> = (0..rows).map(|r| (lot(seed, r as u64), r)).collect();
-    lots.sort_unstable();
-    lots.truncate(limit);
-    let mut drawn: Vec<usize> = lots.into_iter().map(|(_, r)| r).collect();
-    drawn.sort_unstable();
-    drawn
-}
-
-/// A number that looks random and depends on nothing but its arguments: the
-/// `SplitMix64` stream of the seed at the given place.
-fn lot(seed: u64, place: u64) -> u64 {
-    let mix = |mut z: u64| {
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    };
-    let step = 0x9e37_79b9_7f4a_7c15u64;
-    mix(mix(seed.wrapping_add(step)).wrapping_add(step.wrapping_mul(place.wrapping_add(1))))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::picture::Picture;
     use super::*;
+
+    fn pixels(item: Item) -> Vec<f32> {
+        let Item::Picture(picture) = item else { panic!("{:?}", item.media()) };
+        picture.data
+    }
 
     /// Every tenth picture is broken, every third asks to be turned; the value is the row.
     struct Numbers(usize);
 
-    impl Pictures for Numbers {
+    impl Items for Numbers {
         fn len(&self) -> usize {
             self.0
         }
@@ -299,25 +303,27 @@ mod tests {
             format!("n/{row}.png")
         }
 
-        fn picture(&self, row: usize) -> std::result::Result<Decoded, String> {
+        fn item(&self, row: usize) -> std::result::Result<Decoded, String> {
             if row % 10 == 9 {
                 return Err("truncated at byte 8".into());
             }
             let picture = Picture { width: 1, height: 1, channels: 1, data: vec![row as f32] };
-            Ok(Decoded { picture, turned: row.is_multiple_of(3) })
+            let seen = if row.is_multiple_of(3) { Seen::Turned } else { Seen::Plain };
+            Ok(Decoded { item: Item::Picture(picture), seen })
         }
     }
 
     fn source(rows: usize, options: &Options) -> Source {
-        let prepare =
-            Prepare { signal: Signal::image(1, 1, 1), apply: Box::new(|picture| Ok(picture.data)) };
-        let opened =
-            Opened { pictures: Box::new(Numbers(rows)), labels: Labels::None, notes: vec![] };
+        let prepare = Prepare {
+            signal: Signal::image(1, 1, 1),
+            apply: Box::new(|item| Ok((pixels(item), Seen::Plain))),
+        };
+        let opened = Opened { items: Box::new(Numbers(rows)), labels: Labels::None, notes: vec![] };
         Source::new("n", opened, options, prepare).unwrap()
     }
 
     fn options(allowance: Allowance) -> Options {
-        Options { allowance, ..Options::new(Want::Pictures) }
+        Options { allowance, ..Options::new(Want::Inputs, Signal::image(1, 1, 1)) }
     }
 
     #[test]
@@ -367,16 +373,34 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_draws_the_same_rows_for_the_same_seed() {
-        let (a, b) = (draw(1000, Some(50), 1), draw(1000, Some(50), 2));
-        assert_eq!(a, draw(1000, Some(50), 1));
-        assert_ne!(a, b);
-        assert_eq!(a.len(), 50);
-        assert!(a.is_sorted_by(|x, y| x < y));
-        assert!(draw(1000, Some(10), 1).iter().all(|r| a.contains(r)));
-        assert_eq!(draw(3, Some(5), 1), [0, 1, 2]);
-        let upper = draw(1000, Some(200), 7).iter().filter(|&&r| r >= 500).count();
-        assert!((70..=130).contains(&upper), "{upper} of 200 from the upper half");
+    fn patterns_choose_rows_by_their_names() {
+        let rows = |include: &[&str], exclude: &[&str]| {
+            let list = |p: &[&str]| p.iter().map(|&p| p.to_owned()).collect();
+            let options = Options {
+                include: list(include),
+                exclude: list(exclude),
+                ..options(Allowance::Count(9))
+            };
+            let opened = Opened {
+                items: Box::new(Numbers(30)),
+                labels: Labels::Numbers((0..30).collect()),
+                notes: vec![],
+            };
+            let prepare = Prepare {
+                signal: Signal::image(1, 1, 1),
+                apply: Box::new(|item| Ok((pixels(item), Seen::Plain))),
+            };
+            let source = Source::new("n", opened, &options, prepare)?;
+            Ok::<Vec<u32>, Failure>((0..source.len()).map(|r| source.label(r).unwrap()).collect())
+        };
+        assert_eq!(
+            rows(&["n/1?.png", "*/2.png"], &["*[02468].png"]).unwrap(),
+            [11, 13, 15, 17, 19]
+        );
+        assert_eq!(rows(&[], &["*/?.png", "*/1?.png"]).unwrap().len(), 10);
+        let e = rows(&["1?.png"], &[]).unwrap_err();
+        assert_eq!(e.to_string(), "n: the patterns leave none of its 30 rows");
+        assert!(e.help().contains("names look like `n/0.png`"));
     }
 
     #[test]
@@ -384,7 +408,7 @@ mod tests {
         let mut s = source(5, &options(Allowance::Count(5)));
         s.prepare.apply = Box::new(|p| {
             let why = String::from("too thin");
-            Err(Error::Data { what: format!("{}", p.width), why, help: String::new() })
+            Err(Error::Data { what: format!("{:?}", p.media()), why, help: String::new() })
         });
         assert!(s.read(&[1]).unwrap().rows.is_empty());
         s.prepare.apply = Box::new(|_| Err(Error::shape("picture", 1, 2)));

@@ -1,7 +1,7 @@
 //! Accuracy against the budget of a search.
 
 use super::{Figure, Table, legend};
-use crate::figure::{Frame, Svg};
+use crate::plot::{Frame, Svg};
 use crate::study::Budget;
 
 const SIZE: (f64, f64) = (720.0, 320.0);

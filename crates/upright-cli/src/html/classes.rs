@@ -6,7 +6,7 @@ use upright::canonicalizer::Canonicalizer;
 use upright::stats::Share;
 
 use super::{Figure, Table, legend};
-use crate::figure::{Anchor, Frame, Svg};
+use crate::plot::{Anchor, Frame, Svg};
 use crate::study::{Side, Study};
 
 /// Most classes that are drawn.

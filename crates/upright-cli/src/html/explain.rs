@@ -6,7 +6,7 @@ use upright::trace::Trace;
 
 use super::landscape::degrees;
 use super::{heat_map, number};
-use crate::figure::{Anchor, Frame, Svg, escape};
+use crate::plot::{Anchor, Frame, Svg, escape};
 use crate::study::{Landscape, Line};
 
 /// Everything an explanation is made of.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use upright::canonicalizer::{Canonicalizer, Transforms};
 
 use super::{Figure, Table};
-use crate::figure::escape;
+use crate::plot::escape;
 use crate::study::Study;
 
 /// Prints what was counted.

@@ -3,7 +3,7 @@
 use upright::canonicalizer::Canonicalizer;
 
 use super::{Figure, Table, legend, number};
-use crate::figure::{Anchor, Frame, Svg};
+use crate::plot::{Anchor, Frame, Svg};
 use crate::study::{Side, Study};
 
 const BINS: usize = 40;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Figure, Table, legend};
-use crate::figure::{Anchor, Frame, Scale, Svg, at, escape, heat};
+use crate::plot::{Anchor, Frame, Scale, Svg, at, escape, heat};
 use crate::study::{Grid, Landscape};
 
 const SIZE: (f64, f64) = (720.0, 330.0);

@@ -1,7 +1,7 @@
 //! Where the time of a decision goes.
 
 use super::{Figure, Table, legend, number};
-use crate::figure::{Anchor, Scale, Svg};
+use crate::plot::{Anchor, Scale, Svg};
 use crate::study::{Latency, PARTS};
 
 const WIDTH: f64 = 720.0;

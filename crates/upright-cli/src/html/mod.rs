@@ -29,7 +29,7 @@ pub use landscape::{Drawn, heat_map};
 pub use sheet::{Cell, all as all_inputs, pick as pick_cells};
 pub use table::Table;
 
-use crate::figure::escape;
+use crate::plot::escape;
 use crate::report::{Failure, Result};
 use crate::study::{Budget, Latency, Study};
 

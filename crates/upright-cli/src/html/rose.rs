@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use upright::canonicalizer::{Canonicalizer, Verdict};
 
 use super::{Figure, Table, legend};
-use crate::figure::{Anchor, Scale, Svg, at};
+use crate::plot::{Anchor, Scale, Svg, at};
 use crate::study::{Line, Study};
 
 /// Petals of a rose, and bins of the other axes.

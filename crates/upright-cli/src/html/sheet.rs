@@ -5,7 +5,7 @@ use std::fmt::Write;
 use upright::canonicalizer::{Canonicalizer, Verdict};
 
 use super::{Figure, Table, number};
-use crate::figure::escape;
+use crate::plot::escape;
 use crate::study::{Outcome, Side, Study};
 
 /// A pair on the sheet.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::figure::escape;
+use crate::plot::escape;
 
 /// Named columns and rows of text.
 #[derive(Debug, Clone, PartialEq, Eq)]

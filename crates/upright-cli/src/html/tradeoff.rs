@@ -5,7 +5,7 @@ use upright::gate::Point;
 use upright::stats::Share;
 
 use super::{Figure, Table, legend, number};
-use crate::figure::{Anchor, Frame, Svg};
+use crate::plot::{Anchor, Frame, Svg};
 use crate::study::{Outcome, Side, Study};
 
 /// Most thresholds that are drawn.

@@ -208,3 +208,40 @@ fn errors_are_one_line_of_json_when_asked_for() {
         (Some("error"), Some("config::name"))
     );
 }
+
+#[cfg(not(feature = "ort"))]
+#[test]
+fn an_engine_that_is_not_built_in_says_how_to_get_it() {
+    let folder = ready();
+    for command in [&["inspect", "model.onnx"][..], FIT, &["demo"]] {
+        let ran = upright(folder.path(), &[command, &["--engine", "ort"]].concat());
+        said(&ran, 2, &["engine::missing", "build with `--features ort`", "--engine rten"]);
+    }
+    assert_eq!(upright(folder.path(), FIT).code, 0);
+    let ran = upright(folder.path(), &["predict", "model.onnx", "train", "--engine", "ort"]);
+    said(&ran, 2, &["engine::missing"]);
+}
+
+#[test]
+fn an_unknown_engine_lists_the_engines() {
+    let folder = ready();
+    let ran = upright(folder.path(), &["inspect", "model.onnx", "--engine", "torch"]);
+    said(&ran, 2, &["unknown engine `torch`", "rten"]);
+    let ran = upright(folder.path(), &["inspect", "model.onnx", "--engine", "rten"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+#[cfg(feature = "ort")]
+#[test]
+fn a_library_that_is_not_there_says_where_it_was_looked_for() {
+    let folder = ready();
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_upright"))
+        .current_dir(folder.path())
+        .env("ORT_DYLIB_PATH", "nowhere.so")
+        .args(["inspect", "model.onnx", "--engine", "ort"])
+        .output()
+        .expect("the binary starts");
+    let err = String::from_utf8(ran.stderr).expect("text");
+    assert_eq!(ran.status.code(), Some(2), "{err}");
+    assert!(err.contains("nowhere.so") && err.contains("ORT_DYLIB_PATH"), "{err}");
+}

@@ -6,6 +6,7 @@ mod errors;
 mod list;
 mod report;
 mod score;
+mod signals;
 mod support;
 mod warp;
 mod workflow;

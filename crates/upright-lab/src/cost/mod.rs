@@ -5,10 +5,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Subcommand;
+use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport, States, Transforms};
+use upright::config::Part;
+use upright::gate::{self, Calibration};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
+use upright::state::State;
 
+mod gradient;
 mod overhead;
+mod rslr;
 mod scores;
 
 /// What to measure.
@@ -18,6 +24,11 @@ pub(crate) enum Cost {
     Overhead(overhead::Args),
     /// The whole search under every score, against the score `energy`.
     Scores(scores::Args),
+    /// A forward pass with gradient against one without, on every engine.
+    Gradient(gradient::Args),
+    /// Random search with refinement, one search for each line of standard input: the side of
+    /// upright in bench/rslr.py.
+    Rslr(rslr::Args),
 }
 
 impl Cost {
@@ -26,6 +37,8 @@ impl Cost {
         match self {
             Cost::Overhead(args) => overhead::run(&args),
             Cost::Scores(args) => scores::run(&args),
+            Cost::Gradient(args) => gradient::run(&args),
+            Cost::Rslr(args) => rslr::run(&args),
         }
         .map_err(|e| e.to_string())
     }
@@ -40,6 +53,12 @@ struct Network {
     /// Width of the paper's network
     #[arg(long, default_value_t = 64)]
     width: usize,
+    /// Engine [default: rten; `gradient` measures all]
+    #[arg(long)]
+    engine: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
 }
 
 impl Network {
@@ -49,10 +68,17 @@ impl Network {
             None => vec![],
             Some(dim) => vec![Tap { name: self.tap()?, reduce: Reduce::Pool { dim, seed: 0 } }],
         };
-        let options = Options { taps, ..Options::default() };
+        let mut options = Options { taps, threads: self.threads, ..Options::default() };
+        if let Some(engine) = &self.engine {
+            options.engine.clone_from(engine);
+        }
+        self.open(&options)
+    }
+
+    fn open(&self, options: &Options) -> upright::Result<Model> {
         match &self.model {
-            Some(path) => Model::load(path, &options),
-            None => Model::from_bytes("paper", &crate::model::paper(self.width, 10, 0), &options),
+            Some(path) => Model::load(path, options),
+            None => Model::from_bytes("paper", &crate::model::paper(self.width, 10, 0), options),
         }
     }
 
@@ -72,6 +98,30 @@ impl Network {
             .rfind(|c| !c.head && !flat.contains(&c.op.as_str()));
         Ok(spatial.map_or_else(|| "auto".into(), |c| c.name))
     }
+}
+
+/// A canonicalizer that always searches, put together from a fitted score.
+fn always(
+    model: Model,
+    mut config: Config,
+    bank: usize,
+    score: &State,
+) -> upright::Result<Canonicalizer> {
+    config.gate = Part::new("always");
+    let gate = gate::fit(&config.gate, &Calibration::NONE)?.state();
+    let states = States { score: score.clone(), gate, ..States::default() };
+    let report = FitReport {
+        bank,
+        calibrated_on: 0,
+        transforms: Transforms::Synthetic,
+        tau: None,
+        auroc: None,
+        upright: Accuracy::default(),
+        transformed: Accuracy::default(),
+        nan: 0,
+        notes: vec![],
+    };
+    Canonicalizer::restore(model, config, report, &states)
 }
 
 /// Seconds that something takes.

@@ -2,10 +2,9 @@
 //! score, relative to `energy`.
 
 use serde::Serialize;
-use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport, States, Transforms};
+use upright::canonicalizer::{Canonicalizer, Config};
 use upright::config::Part;
 use upright::dataset::Dataset;
-use upright::gate::{self, Calibration};
 use upright::samples;
 use upright::score::{self, Bank};
 use upright::state::State;
@@ -142,24 +141,6 @@ fn bytes(state: &State) -> usize {
 
 /// A canonicalizer that always searches, with the given score.
 fn canonicalizer(args: &Args, name: &str, state: &State) -> upright::Result<Canonicalizer> {
-    let config = Config {
-        score: Part::new(name),
-        gate: Part::new("always"),
-        budget: args.budget,
-        ..Config::default()
-    };
-    let gate = gate::fit(&config.gate, &Calibration::NONE)?.state();
-    let states = States { score: state.clone(), gate, ..States::default() };
-    let report = FitReport {
-        bank: args.bank,
-        calibrated_on: 0,
-        transforms: Transforms::Synthetic,
-        tau: None,
-        auroc: None,
-        upright: Accuracy::default(),
-        transformed: Accuracy::default(),
-        nan: 0,
-        notes: vec![],
-    };
-    Canonicalizer::restore(args.network.load(Some(args.dim))?, config, report, &states)
+    let config = Config { score: Part::new(name), budget: args.budget, ..Config::default() };
+    super::always(args.network.load(Some(args.dim))?, config, args.bank, state)
 }

@@ -8,25 +8,27 @@ use burn::nn::loss::CrossEntropyLossConfig;
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 use upright::dataset::{Dataset, Samples};
 use upright::samples::{NAMES, SIZE, digits};
 use upright::tensor::argmax;
 
-use super::Glyphs;
+use super::Settings;
 use super::net::Net;
+use super::schedule::{rate, shuffle};
 
+/// As the built-in model was trained.
+const SAMPLES: u32 = 12_000;
+const EPOCHS: u32 = 8;
 const WIDTHS: [usize; 4] = [8, 16, 32, 64];
 const CLASSES: usize = 10;
 const BATCH: usize = 64;
-const PEAK_RATE: f64 = 1e-2;
-/// Part of the training during which the learning rate rises.
-const WARM_UP: f64 = 0.25;
 const HELD_OUT: usize = 2000;
 
 /// Trains, reports the accuracy on digits of another seed after every epoch, writes the model.
-pub(super) fn train(settings: &Glyphs) -> Result<(), String> {
-    let (count, epochs, seed) = (settings.samples as usize, settings.epochs, settings.seed);
+pub(super) fn train(settings: &Settings) -> Result<(), String> {
+    let count = settings.samples.unwrap_or(SAMPLES) as usize;
+    let (epochs, seed) = (settings.epochs.unwrap_or(EPOCHS), settings.seed);
     let data = digits(count, seed).map_err(|e| e.to_string())?;
     let held_out = digits(HELD_OUT, seed.wrapping_add(1)).map_err(|e| e.to_string())?;
 
@@ -73,33 +75,10 @@ pub(super) fn train(settings: &Glyphs) -> Result<(), String> {
         ("made_by", &made_by),
         ("seed", &seed.to_string()),
     ]);
-    std::fs::write(&settings.out, &bytes)
-        .map_err(|why| format!("{}: {why}", settings.out.display()))?;
-    println!(
-        "{}: {} parameters, {} bytes",
-        settings.out.display(),
-        network.parameters(),
-        bytes.len()
-    );
+    let out = settings.out("glyphs");
+    std::fs::write(&out, &bytes).map_err(|why| format!("{}: {why}", out.display()))?;
+    println!("{}: {} parameters, {} bytes", out.display(), network.parameters(), bytes.len());
     Ok(())
-}
-
-/// One cycle: a cosine up to the peak, then a cosine down to nothing.
-fn rate(step: usize, total: usize) -> f64 {
-    let at = step as f64 / total as f64;
-    let wave = |t: f64| 0.5 * (1.0 - libm::cos(std::f64::consts::PI * t));
-    let part = if at < WARM_UP {
-        0.04 + 0.96 * wave(at / WARM_UP)
-    } else {
-        1.0 - wave((at - WARM_UP) / (1.0 - WARM_UP))
-    };
-    PEAK_RATE * part
-}
-
-fn shuffle(order: &mut [usize], random: &mut ChaCha8Rng) {
-    for i in (1..order.len()).rev() {
-        order.swap(i, (random.next_u64() % (i as u64 + 1)) as usize);
-    }
 }
 
 fn tensors(data: &Samples, rows: &[usize], device: &Device) -> (Tensor<4>, Tensor<1, Int>) {

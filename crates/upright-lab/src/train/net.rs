@@ -105,21 +105,26 @@ impl Unit {
     fn fold(&self) -> Result<Conv, String> {
         let [channels_out, channels_in, kernel, _] = self.conv.weight.dims();
         let mut weight = numbers(self.conv.weight.val())?;
-        let gamma = numbers(self.norm.gamma.val())?;
-        let beta = numbers(self.norm.beta.val())?;
-        let mean = numbers(self.norm.running_mean.value_sync())?;
-        let var = numbers(self.norm.running_var.value_sync())?;
-        let mut bias = Vec::with_capacity(channels_out);
-        for (c, row) in weight.chunks_exact_mut(channels_in * kernel * kernel).enumerate() {
-            let scale = gamma[c] / libm::sqrtf(var[c] + self.norm.epsilon as f32);
+        let (scale, bias) = scales(&self.norm)?;
+        for (row, scale) in weight.chunks_exact_mut(channels_in * kernel * kernel).zip(scale) {
             row.iter_mut().for_each(|w| *w *= scale);
-            bias.push(beta[c] - mean[c] * scale);
         }
         let shape = [channels_out, channels_in, kernel];
         Ok(Conv { shape, stride: self.conv.stride[0], weight, bias })
     }
 }
 
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, String> {
+/// A batch norm with its running statistics as a factor and an addend per channel.
+pub(super) fn scales(norm: &BatchNorm) -> Result<(Vec<f32>, Vec<f32>), String> {
+    let (gamma, beta) = (numbers(norm.gamma.val())?, numbers(norm.beta.val())?);
+    let mean = numbers(norm.running_mean.value_sync())?;
+    let var = numbers(norm.running_var.value_sync())?;
+    let scale = gamma.iter().zip(&var).map(|(g, v)| g / libm::sqrtf(v + norm.epsilon as f32));
+    let scale: Vec<f32> = scale.collect();
+    let bias = (0..scale.len()).map(|c| beta[c] - mean[c] * scale[c]).collect();
+    Ok((scale, bias))
+}
+
+pub(super) fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, String> {
     tensor.into_data().try_to_vec::<f32>().map_err(|why| format!("weights: {why:?}"))
 }

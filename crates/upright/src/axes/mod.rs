@@ -12,6 +12,7 @@ use crate::registry::{Kind, find};
 mod entry;
 mod flip;
 mod rotate;
+mod rotate3;
 mod scale;
 mod shear;
 mod shift;
@@ -48,6 +49,12 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
     /// Zero everywhere for a discrete axis.
     fn derivative(&self, pose: &[f32], k: usize) -> Map;
 
+    /// The pose inside the domain that has this map, if there is one and the axis can tell.
+    fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+        let _ = map;
+        None
+    }
+
     /// `count` poses equally spaced over the domain, moved along by `offset` in 0..1 of
     /// one step; ends are not doubled on a periodic axis. A discrete axis gives each of
     /// its values once, whatever the count.
@@ -60,6 +67,19 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
                 pose
             })
             .collect()
+    }
+
+    /// How many lines searches sweep one after the other on this axis: 1, unless a pose has
+    /// more freedom than one number.
+    fn lines(&self) -> usize {
+        1
+    }
+
+    /// Moves a pose along one of the lines, to the place that `unit` in 0..1 says: equal steps
+    /// of `unit` are equal steps along the line, and 0..1 covers the domain once.
+    fn along(&self, line: usize, unit: f32, pose: &mut [f32]) {
+        let _ = line;
+        self.draw(&[unit], pose);
     }
 
     /// Distance of two poses on the axis, as a share of the domain's extent;
@@ -100,6 +120,10 @@ pub const TABLE: &[Kind<Make>] = &[
     shift::KIND_X,
     shift::KIND_Y,
     flip::KIND,
+    rotate3::KIND,
+    rotate::KIND_X,
+    rotate::KIND_Y,
+    rotate::KIND_Z,
 ];
 
 /// The row of an axis.

@@ -1,7 +1,10 @@
-//! Rotation about the centre by an angle in degrees at the edge, radians in a pose.
+//! Rotations by one angle, in degrees at the edge, radians in a pose: in the
+//! plane about the centre, in space about x, y or z.
 //!
 //! `R(t) = [[cos t, -sin t], [sin t, cos t]]` in the convention of
-//! [`crate::map`]. A full circle wraps; a narrower domain reflects.
+//! [`crate::map`]; about z the same with a third row and column of the
+//! identity, about x and y with the coordinates in cyclic order. A full circle
+//! wraps; a narrower domain reflects.
 
 use std::f32::consts::{PI, TAU};
 
@@ -9,31 +12,100 @@ use super::{Axis, Interval, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
 
-/// The row in the table.
+/// The row of the rotation in the plane.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "rotate",
     about: "rotation about the centre; periodic over a full circle",
     params: NONE,
-    make: Make {
-        unit: "radians",
-        domain: (-PI, PI),
-        limits: (-TAU, TAU),
-        build: |low, high| {
-            Box::new(Rotate {
-                domain: Interval::new(low, high.min(low + TAU)),
-                periodic: high - low >= TAU - 1e-4,
-            })
-        },
-    },
+    make: make(|low, high| Rotate::boxed(low, high, About::Centre)),
 };
+
+/// The row of the rotation about x.
+pub(super) const KIND_X: Kind<Make> = Kind {
+    name: "rotate-x",
+    about: "rotation of a cloud about its x axis",
+    params: NONE,
+    make: make(|low, high| Rotate::boxed(low, high, About::Line(0))),
+};
+
+/// The row of the rotation about y.
+pub(super) const KIND_Y: Kind<Make> = Kind {
+    name: "rotate-y",
+    about: "rotation of a cloud about its y axis",
+    params: NONE,
+    make: make(|low, high| Rotate::boxed(low, high, About::Line(1))),
+};
+
+/// The row of the rotation about z.
+pub(super) const KIND_Z: Kind<Make> = Kind {
+    name: "rotate-z",
+    about: "rotation of a cloud about its z axis: a turn on the floor where z is up",
+    params: NONE,
+    make: make(|low, high| Rotate::boxed(low, high, About::Line(2))),
+};
+
+const fn make(build: fn(f32, f32) -> Box<dyn Axis>) -> Make {
+    Make { unit: "radians", domain: (-PI, PI), limits: (-TAU, TAU), build }
+}
+
+/// How far the matrix of a rotation may be from the map it is to stand for.
+const SLACK: f32 = 1e-3;
+
+/// What a rotation keeps in place.
+#[derive(Debug, Clone, Copy)]
+enum About {
+    /// The centre of the plane.
+    Centre,
+    /// The first, second or third coordinate axis of space.
+    Line(usize),
+}
+
+impl About {
+    /// The matrix with these entries in the plane of rotation and `rest` on the axis.
+    fn matrix(self, sin: f64, cos: f64, rest: f32) -> Map {
+        let (sin, cos) = (sin as f32, cos as f32);
+        match self {
+            About::Centre => Map::Plane([cos, -sin, 0.0, sin, cos, 0.0]),
+            About::Line(k) => {
+                let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+                let mut m = [0.0; 9];
+                (m[4 * i], m[3 * i + j], m[3 * j + i], m[4 * j]) = (cos, -sin, sin, cos);
+                m[4 * k] = rest;
+                Map::Space(m)
+            }
+        }
+    }
+
+    /// The angle of a map, if it is such a rotation.
+    fn angle(self, map: &Map) -> Option<f32> {
+        let (sin, cos) = match (self, map) {
+            (About::Centre, Map::Plane(m)) => (m[3], m[0]),
+            (About::Line(k), Map::Space(m)) => {
+                let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+                (m[3 * j + i], m[4 * i])
+            }
+            _ => return None,
+        };
+        let angle = libm::atan2(f64::from(sin), f64::from(cos));
+        let again = self.matrix(libm::sin(angle), libm::cos(angle), 1.0);
+        let near = |(a, b): (&f32, &f32)| (a - b).abs() <= SLACK;
+        again.entries().iter().zip(map.entries()).all(near).then_some(angle as f32)
+    }
+}
 
 #[derive(Debug)]
 struct Rotate {
     domain: Interval,
     periodic: bool,
+    about: About,
 }
 
 impl Rotate {
+    fn boxed(low: f32, high: f32, about: About) -> Box<dyn Axis> {
+        let domain = Interval::new(low, high.min(low + TAU));
+        Box::new(Rotate { domain, periodic: high - low >= TAU - 1e-4, about })
+    }
+
     fn wrap(&self, v: f32) -> f32 {
         let low = self.domain.draw(0.0);
         if !v.is_finite() {
@@ -66,14 +138,18 @@ impl Axis for Rotate {
 
     fn map(&self, pose: &[f32]) -> Map {
         let (sin, cos) = libm::sincos(f64::from(pose[0]));
-        let (sin, cos) = (sin as f32, cos as f32);
-        Map::Plane([cos, -sin, 0.0, sin, cos, 0.0])
+        self.about.matrix(sin, cos, 1.0)
     }
 
     fn derivative(&self, pose: &[f32], _: usize) -> Map {
         let (sin, cos) = libm::sincos(f64::from(pose[0]));
-        let (sin, cos) = (sin as f32, cos as f32);
-        Map::Plane([-sin, -cos, 0.0, cos, -sin, 0.0])
+        self.about.matrix(cos, -sin, 0.0)
+    }
+
+    fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+        let angle = self.about.angle(map)?;
+        let inside = [angle, self.wrap(angle)].into_iter().find(|&a| self.domain.contains(a))?;
+        Some(vec![inside])
     }
 
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {

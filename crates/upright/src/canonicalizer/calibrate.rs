@@ -32,7 +32,7 @@ impl Config {
         held: &Held,
         watch: &mut dyn Watch,
     ) -> Result<()> {
-        let (looks, jittered) = self.look(c, held, watch)?;
+        let (looks, jittered) = look(c, held, watch)?;
         let energies =
             |cases: &[Case]| -> Vec<f32> { cases.iter().map(|k| k.raw.energy).collect() };
         let (upright, transformed) = (energies(&looks.upright), energies(&looks.transformed));
@@ -50,7 +50,7 @@ impl Config {
         let search = row.make.searched || candidates.len() > 1 || self.abstain.is_some();
         let mut doubts = Vec::new();
         let mut cases = if search {
-            self.search_held(c, held, &mut candidates, watch)?;
+            search_held(c, held, &mut candidates, watch)?;
             let best = (0..candidates.len()).rev().max_by_key(|&i| right(&candidates[i].cases));
             let chosen = candidates.swap_remove(best.unwrap_or(0));
             c.readout = chosen.readout;
@@ -78,31 +78,6 @@ impl Config {
         Ok(())
     }
 
-    /// Looks at the held-out inputs as they are; also at the upright ones resampled by a
-    /// tiny pose, if the transformed ones are resampled copies.
-    fn look(
-        &self,
-        c: &Canonicalizer,
-        held: &Held,
-        watch: &mut dyn Watch,
-    ) -> Result<(Cases, Vec<f32>)> {
-        let mut looks = Cases::default();
-        let mut jittered = Vec::new();
-        watch.phase("look", held.upright.len() + held.transformed.len());
-        for (upright, rows) in held.chunks() {
-            let (batch, labels) = held.read(c, upright, rows)?;
-            let cases = if upright { &mut looks.upright } else { &mut looks.transformed };
-            for (trace, truth) in c.begin(&batch)?.iter().zip(labels) {
-                cases.push(Case { raw: trace.raw_look(), best: None, truth });
-            }
-            if upright && held.given.is_none() {
-                jittered.extend(c.raw(&held.jittered(c, &batch)?)?.1);
-            }
-            watch.advance(rows.len());
-        }
-        Ok((looks, jittered))
-    }
-
     fn check_numbers(
         &self,
         c: &mut Canonicalizer,
@@ -122,27 +97,46 @@ impl Config {
         c.report.nan = nan;
         Ok(())
     }
+}
 
-    /// Searches all held-out inputs once and tells every candidate.
-    fn search_held(
-        &self,
-        c: &Canonicalizer,
-        held: &Held,
-        candidates: &mut [Candidate],
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
-        watch.phase("calibrate", held.upright.len() + held.transformed.len());
-        for (upright, rows) in held.chunks() {
-            let (batch, labels) = held.read(c, upright, rows)?;
-            for (trace, truth) in c.trace(&batch)?.iter().zip(labels) {
-                for candidate in candidates.iter_mut() {
-                    candidate.add(upright, trace, truth);
-                }
-            }
-            watch.advance(rows.len());
+/// Looks at the held-out inputs as they are; also at the upright ones resampled by a
+/// tiny pose, if the transformed ones are resampled copies.
+fn look(c: &Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<(Cases, Vec<f32>)> {
+    let mut looks = Cases::default();
+    let mut jittered = Vec::new();
+    watch.phase("look", held.upright.len() + held.transformed.len());
+    for (upright, rows) in held.chunks() {
+        let (batch, labels) = held.read(c, upright, rows)?;
+        let cases = if upright { &mut looks.upright } else { &mut looks.transformed };
+        for (trace, truth) in c.begin(&batch)?.iter().zip(labels) {
+            cases.push(Case { raw: trace.raw_look(), best: None, truth });
         }
-        Ok(())
+        if upright && held.given.is_none() {
+            jittered.extend(c.raw(&held.jittered(c, &batch)?)?.1);
+        }
+        watch.advance(rows.len());
     }
+    Ok((looks, jittered))
+}
+
+/// Searches all held-out inputs once and tells every candidate.
+fn search_held(
+    c: &Canonicalizer,
+    held: &Held,
+    candidates: &mut [Candidate],
+    watch: &mut dyn Watch,
+) -> Result<()> {
+    watch.phase("calibrate", held.upright.len() + held.transformed.len());
+    for (upright, rows) in held.chunks() {
+        let (batch, labels) = held.read(c, upright, rows)?;
+        for (trace, truth) in c.trace(&batch)?.iter().zip(labels) {
+            for candidate in candidates.iter_mut() {
+                candidate.add(upright, trace, truth);
+            }
+        }
+        watch.advance(rows.len());
+    }
+    Ok(())
 }
 
 impl Candidate {

@@ -9,7 +9,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration};
 use crate::model::Model;
-use crate::moments::{self, Covariance, Moments};
+use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
 use crate::readout;
 use crate::score::{self, Bank};
@@ -74,8 +74,8 @@ impl std::fmt::Debug for FitData<'_> {
             f,
             "FitData({} rows, held out {:?}, transformed {:?})",
             self.bank.len(),
-            self.held_out.map(|d| d.len()),
-            self.transformed.map(|d| d.len())
+            self.held_out.map(<dyn Dataset>::len),
+            self.transformed.map(<dyn Dataset>::len)
         )
     }
 }
@@ -145,6 +145,7 @@ impl Config {
     ) -> Result<Canonicalizer> {
         self.check()?;
         let space = self.space.build()?;
+        space.check(model.signal())?;
         let (bank_rows, held) = self.split(data);
 
         watch.phase("bank", bank_rows.len());
@@ -202,12 +203,11 @@ impl Config {
             let rows = by_class(other, self.seed);
             spread(&rows, self.calibration.min(rows.len())).0
         };
-        let (rest, held) = match data.held_out {
-            Some(other) => (all, some(other)),
-            None => {
-                let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
-                (rest, held)
-            }
+        let (rest, held) = if let Some(other) = data.held_out {
+            (all, some(other))
+        } else {
+            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
+            (rest, held)
         };
         let bank = match self.bank {
             Some(most) => spread(&rest, most.min(rest.len())).0,
@@ -293,7 +293,7 @@ fn prove(c: &mut Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<()
     Ok(())
 }
 
-/// Copies of inputs under random poses of a space, one each, clamped to 0..1.
+/// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
 ///
 /// The pose of an input follows from the seed and its content, so a copy does not depend
 /// on the batch it is made in.
@@ -346,7 +346,7 @@ fn run_rows(
     data: &dyn Dataset,
     rows: &[usize],
     watch: &mut dyn Watch,
-) -> Result<(Outputs, Vec<u32>, Vec<Option<Covariance>>)> {
+) -> Result<(Outputs, Vec<u32>, Vec<Option<Shape>>)> {
     let mut all: Option<Outputs> = None;
     let mut labels = Vec::with_capacity(rows.len());
     let mut shapes = Vec::new();
@@ -355,7 +355,7 @@ fn run_rows(
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {
-            shapes.extend(moments::covariances(&loaded.batch).into_iter().step_by(stride));
+            shapes.extend(moments::shapes(&loaded.batch).into_iter().step_by(stride));
             extend(&mut all, model.run(&loaded.batch)?)?;
         }
         watch.advance(chunk.len());
@@ -365,13 +365,11 @@ fn run_rows(
 }
 
 fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {
-    match all {
-        Some(all) => all.append(&more),
-        None => {
-            *all = Some(more);
-            Ok(())
-        }
+    if let Some(all) = all {
+        return all.append(&more);
     }
+    *all = Some(more);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -20,16 +20,20 @@ use crate::search::{self, Brief, Run, Search, Seen};
 use crate::seed;
 use crate::space::{Space, SpaceConfig};
 use crate::state::State;
-use crate::tensor::{Batch, argmax};
+use crate::tensor::{Batch, Signal, argmax};
 use crate::trace::Trace;
 use crate::warp::Resample;
 
 mod calibrate;
 mod fit;
+mod orbit;
 mod report;
+#[cfg(test)]
+mod tests;
 mod views;
 
 pub use fit::{FitData, Silent, Watch, transformed_copies};
+pub use orbit::{Consistency, Orbit};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
 
 /// Everything that is chosen before a fit.
@@ -81,6 +85,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The default over the space that suits a signal; see [`SpaceConfig::of_signal`].
+    pub fn of_signal(signal: Signal) -> Self {
+        Config { space: SpaceConfig::of_signal(signal), ..Config::default() }
+    }
+
     /// Whether every part exists and every setting is in its range.
     pub fn check(&self) -> Result<()> {
         self.space.build()?;
@@ -170,6 +179,7 @@ impl Canonicalizer {
         states: &States,
     ) -> Result<Self> {
         let space = config.space.build()?;
+        space.check(model.signal())?;
         let moments = match &states.moments {
             Some(state) => Moments::load(state, &space)?,
             None => None,

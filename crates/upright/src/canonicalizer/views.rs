@@ -53,24 +53,27 @@ impl Canonicalizer {
             .map(|(item, ask)| View { item: *item, map: self.space.map(&ask.pose) })
             .collect();
         let warped = warp(batch, &views, &self.config.resample)?;
-        let (outputs, slopes) = if gradient {
-            let (outputs, d) =
-                self.model.run_with_pullback(&warped, |_, o| Ok(self.score.pullback(o)))?;
-            let maps = warp::pullback(batch, &views, &self.config.resample, &d)?;
-            (outputs, Some(maps))
-        } else {
-            (self.model.run(&warped)?, None)
-        };
-        Ok(self.told(asks, &outputs, slopes.as_ref()))
+        if !gradient {
+            let outputs = self.model.run(&warped)?;
+            return Ok(self.told(asks, &outputs, self.score.energy(&outputs), None));
+        }
+        let mut energies = Vec::with_capacity(asks.len());
+        let (outputs, d) = self.model.run_with_pullback(&warped, |_, o| {
+            let (energy, d) = self.score.energy_and_pullback(o);
+            energies.extend(energy);
+            Ok(d)
+        })?;
+        let slopes = warp::pullback(batch, &views, &self.config.resample, &d)?;
+        Ok(self.told(asks, &outputs, energies, Some(&slopes)))
     }
 
     fn told(
         &self,
         asks: &[&(usize, Ask)],
         outputs: &Outputs,
+        energies: Vec<f32>,
         slopes: Option<&Matrix>,
     ) -> Vec<Evaluation> {
-        let energies = self.score.energy(outputs);
         asks.iter()
             .zip(energies)
             .zip(outputs.logits.iter())

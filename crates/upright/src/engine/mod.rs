@@ -1,11 +1,19 @@
 //! Engines run a graph. Nothing else in the library knows one.
 
 use crate::config::Param;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::onnx::Graph;
+use crate::onnx::proto::{ModelProto, ValueInfoProto};
 use crate::registry::{Kind, find};
 
+mod numbers;
+#[cfg(feature = "ort")]
+mod ort;
 mod rten;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use numbers::Numbers;
 
 /// A tensor fed to an engine.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +32,7 @@ pub struct Value {
     /// Its dimensions, outermost first.
     pub shape: Vec<usize>,
     /// Its numbers, row-major.
-    pub data: Vec<f32>,
+    pub data: Numbers,
 }
 
 /// A graph ready to run.
@@ -33,7 +41,8 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// Feeds the inputs and computes some of the tensors named at loading, given by their
-    /// positions in that list, in the order asked for.
+    /// positions in that list, in the order asked for. The same inputs always give the same
+    /// numbers, whatever the number of threads.
     fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>>;
 }
 
@@ -46,17 +55,59 @@ pub type Load = fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>;
 pub struct Make {
     /// Prepares a graph.
     pub load: Load,
+    /// Whether the engine can run on this machine; if not, why not and what to do.
+    pub ready: fn() -> Result<()>,
+    /// Items a micro-batch should hold when nothing else says so.
+    pub micro_batch: usize,
 }
 
 const NO_PARAMS: &[Param] = &[];
 
-/// Every engine.
-pub const TABLE: &[Kind<Make>] = &[Kind {
-    name: rten::NAME,
-    about: "built in, pure Rust, on the processor",
-    params: NO_PARAMS,
-    make: Make { load: rten::load },
-}];
+/// Every engine of this build.
+pub const TABLE: &[Kind<Make>] = &[
+    Kind {
+        name: rten::NAME,
+        about: "built in, pure Rust, on the processor",
+        params: NO_PARAMS,
+        make: Make { load: rten::load, ready: || Ok(()), micro_batch: rten::MICRO_BATCH },
+    },
+    #[cfg(feature = "ort")]
+    Kind {
+        name: ort::NAME,
+        about: "ONNX Runtime, from the shared library that ORT_DYLIB_PATH names",
+        params: NO_PARAMS,
+        make: Make { load: ort::load, ready: ort::ready, micro_batch: ort::MICRO_BATCH },
+    },
+];
+
+/// Stands for the fastest engine that is ready.
+pub const AUTO: &str = "auto";
+
+/// An engine that a build may lack.
+const OPTIONAL: &str = "ort";
+
+/// The row of an engine that is ready to load graphs. [`AUTO`] is the last one in the table
+/// that is.
+pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+    if name == AUTO {
+        let ready = TABLE.iter().rfind(|row| (row.make.ready)().is_ok());
+        return Ok(ready.unwrap_or(&TABLE[0]));
+    }
+    let found = find("engine", TABLE, name);
+    if found.is_err() && name == OPTIONAL {
+        return Err(Error::NoEngine {
+            engine: OPTIONAL,
+            why: "this build was made without it".into(),
+            help: format!(
+                "build with `--features {OPTIONAL}`, or choose `--engine {}`",
+                rten::NAME
+            ),
+        });
+    }
+    let row = found?;
+    (row.make.ready)()?;
+    Ok(row)
+}
 
 /// Prepares a graph on the named engine; see [`Load`].
 pub fn load(
@@ -65,5 +116,21 @@ pub fn load(
     tensors: &[String],
     threads: Option<usize>,
 ) -> Result<Box<dyn Engine>> {
-    (find("engine", TABLE, engine)?.make.load)(graph, tensors, threads)
+    (row(engine)?.make.load)(graph, tensors, threads)
+}
+
+/// The model with other outputs: the named tensors, each once.
+fn with_outputs(graph: &Graph, tensors: &[String]) -> ModelProto {
+    let mut proto = graph.model().clone();
+    let Some(g) = proto.graph.as_mut() else { return proto };
+    let old = std::mem::take(&mut g.output);
+    for (i, name) in tensors.iter().enumerate() {
+        if tensors[..i].contains(name) {
+            continue;
+        }
+        let known = old.iter().chain(&g.value_info).find(|v| v.name.as_ref() == Some(name));
+        let bare = ValueInfoProto { name: Some(name.clone()), ..Default::default() };
+        g.output.push(known.cloned().unwrap_or(bare));
+    }
+    proto
 }

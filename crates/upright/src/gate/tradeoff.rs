@@ -136,7 +136,7 @@ pub(super) fn choose(
                     help: "give labelled held-out data, or use the gate `conformal`".into(),
                 });
             }
-            if p.tau.is_finite() && p.cautious_drop() > drop {
+            if p.tau < f32::INFINITY && p.cautious_drop() > drop {
                 continue;
             }
             let searched = p.upright_searched.hits + p.transformed_searched.hits;

@@ -2,10 +2,10 @@
 
 use crate::engine::Value;
 use crate::error::{Error, Result};
-use crate::model::AUTO;
+use crate::model::{AUTO, Options};
 use crate::onnx::{Dim, Ending, Graph, Port};
 use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
-use crate::tensor::{Batch, Signal};
+use crate::tensor::{Batch, Signal, SignalKind};
 
 fn unusable(graph: &Graph, why: String) -> Error {
     Error::Model { path: graph.name().into(), why }
@@ -27,7 +27,7 @@ pub(super) fn signal(
     graph: &Graph,
     input: &Port,
     said: Overrides,
-    given: Option<Signal>,
+    options: &Options,
 ) -> Result<(Signal, Preprocess)> {
     let bad = |why: &str| unusable(graph, format!("input {input}: {why}"));
     let dims = input.dims.as_deref().unwrap_or(&[]);
@@ -39,7 +39,7 @@ pub(super) fn signal(
                     Dim::Symbol(_) => true,
                 })
     };
-    if let Some(signal) = given {
+    if let Some(signal) = options.signal {
         if !fits(&signal.shape()) {
             return Err(bad(&format!("it cannot take items of {:?}", signal.shape())));
         }
@@ -48,27 +48,58 @@ pub(super) fn signal(
             _ => Ok((signal, plain())),
         };
     }
+    let kind = match options.kind {
+        Some(kind) => Some(kind),
+        None => graph.metadata().get("signal").and_then(|word| SignalKind::parse(word).ok()),
+    };
+    let fourth = matches!(kind, None | Some(SignalKind::Image));
     match dims {
-        [_, Dim::Fixed(channels), height, width] => {
+        [_, Dim::Fixed(channels), height, width] if fourth => {
             if *channels > 4 && matches!(width, Dim::Fixed(1 | 3)) {
                 return Err(bad("channels come last; export it with channels first, [N,C,H,W]"));
             }
             image(&bad, *channels, height, width, said)
         }
-        [_, length, Dim::Fixed(3)] => {
-            let Dim::Fixed(n) = *length else {
-                return Err(bad("its length is open; say it with the `signal` option"));
+        [_, rows, Dim::Fixed(3)] if kind != Some(SignalKind::Image) => {
+            let rows = match (rows, &options.rows) {
+                (Dim::Fixed(n), _) | (_, Some(n)) => *n,
+                _ => {
+                    return Err(bad("its number of points is open; say it with `--points N`"));
+                }
             };
-            let name = input.name.to_lowercase();
-            let cloud = ["point", "cloud"].iter().any(|w| name.contains(w));
-            let signal =
-                if cloud { Signal::Cloud { points: n } } else { Signal::Strokes { length: n } };
+            let signal = match kind.or_else(|| named(&input.name)) {
+                Some(SignalKind::Strokes) => Signal::Strokes { length: rows },
+                Some(_) => Signal::Cloud { points: rows },
+                None => {
+                    return Err(bad("it may take strokes or point clouds; say which with \
+                                    `--signal strokes` or `--signal clouds`"));
+                }
+            };
             if signal.size() == 0 {
                 return Err(bad("it is empty"));
             }
             Ok((signal, plain()))
         }
-        _ => Err(bad("it must be [N,C,H,W] for images, [N,L,3] for strokes or points")),
+        [_, Dim::Fixed(3), _] => Err(bad("coordinates come first; export it with [N,points,3]")),
+        _ => {
+            let kind = kind.map_or(String::new(), |k| format!("; it is said to take {k}"));
+            Err(bad(&format!(
+                "it must be [N,C,H,W] for images, [N,L,3] for strokes or points{kind}"
+            )))
+        }
+    }
+}
+
+/// What an input of three columns holds, by its name.
+fn named(name: &str) -> Option<SignalKind> {
+    let name = name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|w| name.contains(w));
+    if has(&["stroke", "sketch", "draw"]) {
+        Some(SignalKind::Strokes)
+    } else if has(&["point", "cloud", "xyz", "pcd", "vert"]) {
+        Some(SignalKind::Clouds)
+    } else {
+        None
     }
 }
 

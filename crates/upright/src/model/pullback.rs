@@ -3,12 +3,15 @@
 
 use std::ops::Range;
 
-use crate::engine::{self, Engine, Input};
+use crate::engine::{self, Engine, Input, Value};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::onnx::gradient;
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
+
+/// Most numbers kept between the way there and the way back: 128 MiB.
+const KEPT: usize = 32 << 20;
 
 /// Both ways through the graph, ready to run.
 #[derive(Debug)]
@@ -47,72 +50,110 @@ impl Model {
     }
 
     /// Runs raw items and pulls the derivatives of a scalar back to them. `d` is asked for
-    /// these derivatives once a micro-batch, with the positions of its items and what they
-    /// gave. The outputs are those of [`Model::run`] up to rounding.
+    /// these derivatives once a stretch of items, with their positions and what they gave. The
+    /// outputs are those of [`Model::run`] up to rounding.
     pub fn run_with_pullback(
         &self,
         batch: &Batch,
         mut d: impl FnMut(Range<usize>, &Outputs) -> Result<Cotangents>,
     ) -> Result<(Outputs, Batch)> {
-        if batch.signal() != self.signal {
-            return Err(Error::shape(
-                format!("input `{}`", self.input),
-                self.signal.shape(),
-                batch.signal().shape(),
-            ));
-        }
+        self.check_signal(batch)?;
         let ways = self.backward()?;
         let mut outputs = self.no_outputs()?;
-        let mut shape = vec![self.micro_batch];
-        shape.extend(self.signal.shape());
-        let size: usize = self.signal.shape().iter().product();
-        let last = ways.kept.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
-        let wanted: Vec<usize> = (0..self.tensors().len().max(last)).collect();
-        let mut all = Vec::with_capacity(batch.len() * size);
-        for from in (0..batch.len()).step_by(self.micro_batch) {
-            let count = self.micro_batch.min(batch.len() - from);
-            let items: Vec<usize> =
-                (0..self.micro_batch).map(|i| from + i.min(count - 1)).collect();
-            let data = self.preprocess.normalise(&batch.select(&items));
-            let input = Input { name: &self.input, shape: &shape, data: &data };
-            let values = ways.there.run(&[input], &wanted)?;
-            let seen = self.read(&values, self.micro_batch, count)?;
-            let seeds = self.seeds(count, &d(from..from + count, &seen)?)?;
+        let mut all = Vec::with_capacity(batch.data().len());
+        let mut from = 0;
+        while from < batch.len() {
+            let (kept, pooled) = self.there(ways, batch, from)?;
+            let seen = self.projected(pooled);
+            let items = from..from + seen.len();
+            let seeds = self.seeds(seen.len(), &d(items.clone(), &seen)?)?;
             outputs.append(&seen)?;
-            let mut filled = Vec::with_capacity(seeds.len());
-            for (shape, seed) in ways.shapes.iter().zip(&seeds) {
-                let mut rows = vec![0.0; shape.iter().product()];
-                if let Some(seed) = seed {
-                    let to = rows.get_mut(..seed.data().len());
-                    to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?
-                        .copy_from_slice(seed.data());
-                }
-                filled.push(rows);
+            for (i, values) in kept.iter().enumerate() {
+                let at = i * self.micro_batch;
+                let rows = at..seen.len().min(at + self.micro_batch);
+                all.extend(self.back(ways, values, &seeds, rows)?);
             }
-            let mut inputs = Vec::with_capacity(ways.kept.len() + filled.len());
-            for (name, at) in &ways.kept {
-                let v = &values[*at];
-                inputs.push(Input { name, shape: &v.shape, data: &v.data });
-            }
-            for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
-                inputs.push(Input { name, shape, data });
-            }
-            let values = ways.back.run(&inputs, &[0])?;
-            let Some(value) = values.first().filter(|v| v.data.len() == data.len()) else {
-                return Err(Error::shape("gradient", data.len(), values.len()));
-            };
-            all.extend_from_slice(&value.data[..count * size]);
+            from = items.end;
         }
         let gradient = self.preprocess.pullback(self.signal, &all);
         Ok((outputs, Batch::new(self.signal, gradient)?))
+    }
+
+    /// The way there for a stretch of items that starts at `from`: what each micro-batch
+    /// leaves for the way back, and what all of them gave.
+    fn there(
+        &self,
+        ways: &Backward,
+        batch: &Batch,
+        from: usize,
+    ) -> Result<(Vec<Vec<Value>>, Outputs)> {
+        let last = ways.kept.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
+        let wanted: Vec<usize> = (0..self.tensors().len().max(last)).collect();
+        let mut all = Vec::new();
+        let mut outputs: Option<Outputs> = None;
+        let mut room = KEPT;
+        for at in (from..batch.len().min(from + self.stretch())).step_by(self.micro_batch) {
+            let (items, count) = self.filled(at, batch.len());
+            let data = self.preprocess.normalise(&batch.select(&items));
+            let input = Input { name: &self.input, shape: &self.shape(), data: &data };
+            let values = ways.there.run(&[input], &wanted)?;
+            let seen = self.pooled(&values, self.micro_batch, count)?;
+            match &mut outputs {
+                Some(outputs) => outputs.append(&seen)?,
+                None => outputs = Some(seen),
+            }
+            let size = values.iter().map(|v| v.data.len()).sum();
+            all.push(values);
+            room = room.saturating_sub(size);
+            if room < size {
+                break;
+            }
+        }
+        Ok((all, outputs.map_or_else(|| self.no_outputs(), Ok)?))
+    }
+
+    /// The way back for a micro-batch, whose items are some rows of the seeds.
+    fn back(
+        &self,
+        ways: &Backward,
+        values: &[Value],
+        seeds: &[Option<Matrix>],
+        rows: Range<usize>,
+    ) -> Result<Vec<f32>> {
+        let mut filled = Vec::with_capacity(seeds.len());
+        for (shape, seed) in ways.shapes.iter().zip(seeds) {
+            let mut data = vec![0.0; shape.iter().product()];
+            if let Some(seed) = seed {
+                let from = &seed.data()[rows.start * seed.cols()..rows.end * seed.cols()];
+                let to = data.get_mut(..from.len());
+                to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?
+                    .copy_from_slice(from);
+            }
+            filled.push(data);
+        }
+        let mut inputs = Vec::with_capacity(ways.kept.len() + filled.len());
+        for (name, at) in &ways.kept {
+            let v = &values[*at];
+            inputs.push(Input { name, shape: &v.shape, data: &v.data });
+        }
+        for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
+            inputs.push(Input { name, shape, data });
+        }
+        let mut values = ways.back.run(&inputs, &[0])?;
+        let size = self.signal.size();
+        match values.pop() {
+            Some(v) if v.data.len() == self.micro_batch * size => {
+                Ok(v.data[..rows.len() * size].to_vec())
+            }
+            other => Err(Error::shape("gradient", self.shape(), other.map(|v| v.shape))),
+        }
     }
 
     fn backward(&self) -> Result<&Backward> {
         if let Some(ready) = self.backward.get() {
             return Ok(ready);
         }
-        let mut shape = vec![self.micro_batch];
-        shape.extend(self.signal.shape());
+        let shape = self.shape();
         let zeros = vec![0.0; shape.iter().product()];
         let load = |graph: &_, names: &[String]| {
             engine::load(&self.options.engine, graph, names, self.options.threads)
@@ -121,7 +162,7 @@ impl Model {
             let input = Input { name: &self.input, shape: &shape, data: &zeros };
             let all: Vec<usize> = (0..names.len()).collect();
             let values = load(graph, names)?.run(&[input], &all)?;
-            Ok(values.into_iter().map(|v| v.data).collect())
+            Ok(values.into_iter().map(|v| v.data.into()).collect())
         };
         let mut tensors = self.tensors();
         let built = gradient::build(&self.graph, &self.input, &shape, &tensors, &run)?;

@@ -95,6 +95,47 @@ fn inputs_that_cannot_be_fed_are_refused() {
     assert_eq!(e, "input `x`: expected [1, 2, 2], got [3, 2, 2]");
 }
 
+/// Three columns may be strokes or a cloud: the option decides, then the metadata, then the
+/// input's name, and nothing is guessed.
+#[test]
+fn what_a_model_of_three_columns_takes_is_said_by_option_metadata_or_name() {
+    let net = |name: &str, rows: i64| {
+        let nodes = vec![
+            node("Flatten", &[name], "flat"),
+            node("Gemm", &["flat", "w", "b"], "y").with_int("transB", 1),
+        ];
+        let weights = vec![weight("w", &[2, 12], &[0.1; 24]), weight("b", &[2], &[0.0; 2])];
+        let mut m = model(&[0, rows, 3], nodes, weights);
+        m.graph.as_mut().unwrap().input[0].name = Some(name.into());
+        m
+    };
+    let signal = |m: &ModelProto, kind, rows| {
+        load(m, &Options { kind, rows, ..Options::default() })
+            .map(|m| m.signal())
+            .map_err(|e| e.to_string())
+    };
+    let (strokes, cloud) = (Signal::Strokes { length: 4 }, Signal::Cloud { points: 4 });
+    for (name, want) in [("strokes", strokes), ("point_cloud", cloud), ("xyz", cloud)] {
+        assert_eq!(signal(&net(name, 4), None, None), Ok(want), "{name}");
+    }
+    let mut quiet = net("input", 4);
+    let refused = signal(&quiet, None, None).unwrap_err();
+    assert!(refused.contains("`--signal strokes` or `--signal clouds`"), "{refused}");
+    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    let refused = signal(&quiet, Some(SignalKind::Image), None).unwrap_err();
+    assert!(refused.contains("it is said to take images"), "{refused}");
+    crate::onnx::build::remark(&mut quiet, "signal", "strokes");
+    assert_eq!(signal(&quiet, None, None), Ok(strokes));
+    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    assert!(signal(&net("points", 0), None, None).unwrap_err().contains("--points N"));
+    assert_eq!(signal(&net("points", 0), None, Some(4)), Ok(cloud));
+    let m = load(&net("points", 4), &Options::default()).unwrap();
+    let again = load(&net("points", 4), &m.options()).unwrap();
+    assert_eq!((again.signal(), again.preprocess()), (cloud, m.preprocess()));
+    let first = refusal(&[0, 3, 8], vec![node("Relu", &["x"], "y")], vec![]);
+    assert!(first.contains("coordinates come first"), "{first}");
+}
+
 #[test]
 fn a_linear_layer_that_does_not_make_the_logits_is_no_head() {
     // The kernel of size 1 runs over four positions, of which the model keeps two.

@@ -1,5 +1,7 @@
 //! Second moments in the plane: measuring, grouping and aligning them.
 
+use super::groups::{centre, groups};
+
 /// A symmetric 2 x 2 matrix, in squared units of the map's coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Covariance {
@@ -69,8 +71,9 @@ pub(super) fn of_image(
     width: usize,
 ) -> Option<Covariance> {
     let size = height * width;
-    let on_border =
-        |i: usize| i < width || i >= size - width || i % width == 0 || i % width == width - 1;
+    let on_border = |i: usize| {
+        i < width || i >= size - width || i.is_multiple_of(width) || i % width == width - 1
+    };
     let mut ink = vec![0.0f32; size];
     for channel in item.chunks_exact(size).take(channels) {
         let mut border: Vec<f32> =
@@ -100,16 +103,19 @@ pub(super) fn of_image(
     }))
 }
 
-/// The covariance of a sketch's points, each weighing half the length of the lines that
-/// meet in it. Padding (pen below 0) is left out.
+/// The covariance of a sketch's lines, evenly drawn. Padding (pen below 0) is left out.
 pub(super) fn of_strokes(item: &[f32]) -> Option<Covariance> {
     let rows: Vec<&[f32]> = item.chunks_exact(3).take_while(|r| r[2] >= 0.0).collect();
+    // Two points at 1 / sqrt(12) of the length from the middle have a line's moments.
     let line = |a: &[f32], b: &[f32]| {
         let length = f64::from((b[0] - a[0]).hypot(b[1] - a[1]));
-        let at = |k: usize| f64::from(a[k] + b[k]) / 2.0;
-        (at(0), at(1), length)
+        let at = |k: usize, side: f64| {
+            let (a, b) = (f64::from(a[k]), f64::from(b[k]));
+            (a + b) / 2.0 + side * (b - a) / 12f64.sqrt()
+        };
+        [1.0, -1.0].map(|side| (at(0, side), at(1, side), length))
     };
-    of_points(rows.windows(2).filter(|w| w[1][2] < 0.5).map(|w| line(w[0], w[1])))
+    of_points(rows.windows(2).filter(|w| w[1][2] < 0.5).flat_map(|w| line(w[0], w[1])))
 }
 
 fn of_points(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Covariance> {
@@ -127,53 +133,19 @@ fn of_points(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Covariance
     c.regular().then_some(c)
 }
 
-/// At most `count` covariances that stand for all: Lloyd's iterations on their shapes from
-/// the one nearest the mean and then always the farthest; the most populous first.
+/// At most `count` covariances that stand for all, grouped by their shapes; the most populous
+/// first.
 pub(super) fn prototypes(all: &[Covariance], count: usize) -> Vec<Covariance> {
-    const ROUNDS: usize = 20;
     let shapes: Vec<[f64; 3]> = all.iter().map(Covariance::shape).collect();
-    let apart = |a: &[f64; 3], b: &[f64; 3]| -> f64 {
-        a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-    };
-    let middle = centre(&shapes, 0..shapes.len());
-    let mut centres = vec![middle];
-    while centres.len() < count.min(all.len()) {
-        let far = |s: &[f64; 3]| centres.iter().map(|c| apart(c, s)).fold(f64::INFINITY, f64::min);
-        let Some(next) = shapes.iter().max_by(|a, b| far(a).total_cmp(&far(b))) else { break };
-        centres.push(*next);
-    }
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for _ in 0..ROUNDS {
-        groups = vec![Vec::new(); centres.len()];
-        for (i, s) in shapes.iter().enumerate() {
-            let near =
-                |a: &usize, b: &usize| apart(&centres[*a], s).total_cmp(&apart(&centres[*b], s));
-            groups[(0..centres.len()).min_by(near).unwrap_or(0)].push(i);
-        }
-        groups.retain(|g| !g.is_empty());
-        centres = groups.iter().map(|g| centre(&shapes, g.iter().copied())).collect();
-    }
-    groups.sort_by_key(|g| std::cmp::Reverse(g.len()));
-    groups
+    let entries: Vec<[f64; 3]> = all.iter().map(|c| [c.xx, c.xy, c.yy]).collect();
+    groups(&shapes, count)
         .iter()
         .map(|g| {
-            let n = g.len() as f64;
-            let mean = |f: fn(&Covariance) -> f64| g.iter().map(|&i| f(&all[i])).sum::<f64>() / n;
-            Covariance { xx: mean(|c| c.xx), xy: mean(|c| c.xy), yy: mean(|c| c.yy) }
+            let [xx, xy, yy] = centre(&entries, g.iter().copied());
+            Covariance { xx, xy, yy }
         })
         .filter(Covariance::regular)
         .collect()
-}
-
-fn centre(shapes: &[[f64; 3]], rows: impl ExactSizeIterator<Item = usize>) -> [f64; 3] {
-    let n = rows.len().max(1) as f64;
-    let mut sum = [0.0; 3];
-    for i in rows {
-        for (s, v) in sum.iter_mut().zip(shapes[i]) {
-            *s += v / n;
-        }
-    }
-    sum
 }
 
 #[cfg(test)]

@@ -7,10 +7,8 @@
 //! from a seeded stream and `libm`, so the same seed gives the same bits on
 //! every machine.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-
 use super::alphabet::{Knot, WAYS};
+use super::hand::{Hand, balanced};
 use crate::dataset::Samples;
 use crate::error::Result;
 use crate::tensor::{Batch, Signal};
@@ -25,7 +23,7 @@ pub const NAMES: &[&str] = &[
 pub const SIZE: usize = 40;
 
 /// Number of digit classes, the first of [`NAMES`].
-const DIGITS: usize = 10;
+pub(super) const DIGITS: usize = 10;
 
 /// How far from the centre a stroke may go, in half image sides.
 const REACH: f32 = 0.9;
@@ -101,66 +99,11 @@ pub fn glyphs(count: usize, seed: u64) -> Result<Samples> {
 fn samples(count: usize, seed: u64, classes: usize) -> Result<Samples> {
     let mut batch = Batch::with_capacity(Signal::image(1, SIZE, SIZE), count);
     let mut labels = Vec::with_capacity(count);
-    let mut order = Vec::new();
-    for i in 0..count {
-        if i % classes == 0 {
-            order = Hand::new(seed, (i / classes) as u64, 1).order(classes);
-        }
-        let label = order[i % classes];
-        let own = Hand::new(seed, i as u64, 2).next();
+    for (label, own) in balanced(count, seed, classes) {
         batch.push(&render(&draw(label, own), SIZE))?;
         labels.push(label);
     }
     Samples::labelled(batch, labels)
-}
-
-/// A stream of random numbers that belongs to one item.
-struct Hand(ChaCha8Rng);
-
-impl Hand {
-    fn new(seed: u64, item: u64, purpose: u64) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        key[8..16].copy_from_slice(&item.to_le_bytes());
-        key[16..24].copy_from_slice(&purpose.to_le_bytes());
-        Hand(ChaCha8Rng::from_seed(key))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
-    /// Uniform in 0..1.
-    fn unit(&mut self) -> f32 {
-        (self.0.next_u32() >> 8) as f32 / 16_777_216.0
-    }
-
-    fn between(&mut self, low: f32, high: f32) -> f32 {
-        low + (high - low) * self.unit()
-    }
-
-    /// Uniform in `-reach..reach`.
-    fn within(&mut self, reach: f32) -> f32 {
-        self.between(-reach, reach)
-    }
-
-    /// Bell-shaped in `-3 sd..3 sd`, standard deviation `sd`: the sum of three uniforms.
-    fn bell(&mut self, sd: f32) -> f32 {
-        self.within(sd) + self.within(sd) + self.within(sd)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.unit() * n as f32) as usize
-    }
-
-    /// The numbers below `n` in random order.
-    fn order(&mut self, n: usize) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        for i in (1..n).rev() {
-            order.swap(i, self.below(i + 1));
-        }
-        order
-    }
 }
 
 /// What all strokes of one glyph share.

@@ -2,8 +2,14 @@
 
 mod alphabet;
 mod glyphs;
+mod hand;
+mod solids;
+mod strokes;
+mod surface;
 
 pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, glyphs, render};
+pub use solids::{CLOUD_POINTS, SOLID_NAMES, solid, solids};
+pub use strokes::{STROKE_LENGTH, sequence, strokes};
 
 /// A small digit classifier as an ONNX file: input `image` `[n, 1, 40, 40]` with values in
 /// 0..1, output `logits` for the classes 0 to 9, and the tensor `features` before its last layer.
@@ -15,31 +21,24 @@ pub fn glyph_model() -> &'static [u8] {
     include_bytes!("glyphs.onnx")
 }
 
-#[cfg(test)]
-mod tests {
-    use rten_tensor::prelude::*;
-
-    use super::*;
-    use crate::dataset::Dataset;
-    use crate::tensor::argmax;
-
-    #[test]
-    fn the_built_in_model_reads_digits_it_has_not_seen() {
-        let model = rten::Model::load(glyph_model().to_vec()).unwrap();
-        let samples = digits(200, 77).unwrap();
-        let images = samples.batch().data().to_vec();
-        let images = rten_tensor::NdTensor::from_data([200, 1, SIZE, SIZE], images);
-        let logits = model.run_one(images.into(), None).unwrap();
-        let logits: rten_tensor::NdTensor<f32, 2> = logits.try_into().unwrap();
-        let logits = logits.to_vec();
-        let right = (0..200)
-            .filter(|&i| samples.label(i) == Some(argmax(&logits[i * 10..i * 10 + 10]) as u32));
-        assert!(right.count() >= 194);
-        assert!(model.find_node("features").is_some());
-    }
-
-    #[test]
-    fn the_built_in_model_stays_small() {
-        assert!(glyph_model().len() < 600_000);
-    }
+/// A small digit classifier as an ONNX file: input `strokes` `[n, 64, 3]` as [`strokes()`] makes
+/// them, outputs `logits` for the classes 0 to 9 and `features` before its last layer.
+///
+/// It centres and scales strokes itself and does not see what padding holds. It has only ever
+/// seen upright digits. Made by
+/// `cargo run --release -p upright-lab --features train -- train strokes`.
+pub fn stroke_model() -> &'static [u8] {
+    include_bytes!("strokes.onnx")
 }
+
+/// A small classifier of [`SOLID_NAMES`] as an ONNX file: input `points` `[n, 256, 3]` as
+/// [`solids()`] makes them, in any order, outputs `logits` and `features` before its last layer.
+///
+/// It centres and scales clouds itself. It has only ever seen upright solids. Made by
+/// `cargo run --release -p upright-lab --features train -- train solids`.
+pub fn solid_model() -> &'static [u8] {
+    include_bytes!("solids.onnx")
+}
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,12 @@ pub trait Score: Send + Sync + std::fmt::Debug {
     /// At kinks (ties, class changes) it is the derivative on one side.
     fn pullback(&self, outputs: &Outputs) -> Cotangents;
 
+    /// [`Score::energy`] and [`Score::pullback`] of the same outputs, for scores that find
+    /// both out together.
+    fn energy_and_pullback(&self, outputs: &Outputs) -> (Vec<f32>, Cotangents) {
+        (self.energy(outputs), self.pullback(outputs))
+    }
+
     /// What to store so that `load` gives the same score, bit for bit.
     fn state(&self) -> State;
 

@@ -9,7 +9,8 @@
 //! first axis `weight` times as many poses as the others; `wcd-l` does so on
 //! equally spaced poses with a random offset. A sweep of `b` poses an axis
 //! costs `b (d - 1 + weight)`; what is left over is spread one by one over the
-//! continuous axes. A discrete axis takes each of its values once.
+//! continuous axes. A discrete axis takes each of its values once. An axis of
+//! several lines ([`crate::axes::Axis::lines`]) counts as several axes.
 
 use super::design::{Design, sub};
 use super::moves::{home, rank};
@@ -91,21 +92,22 @@ impl Search for Coordinate {
             seed: brief.seed,
             turns,
             next: 0,
-            used: vec![0; brief.space.axes().len()],
+            used: vec![0; brief.space.lines().len()],
+            lines: brief.space.lines(),
             pose,
             energy,
         })
     }
 }
 
-/// Poses of each axis in a sweep that may cost `budget`.
+/// Poses of each line in a sweep that may cost `budget`.
 fn allocate(space: &Space, budget: usize, weight: f64) -> Vec<usize> {
+    let lines = space.lines();
     let discrete = |i: usize| {
-        let axis = &space.axes()[i];
+        let axis = &space.axes()[lines[i].0];
         (axis.extent() <= 0.0).then(|| axis.lattice(1, 0.0).len())
     };
-    let mut counts: Vec<usize> =
-        (0..space.axes().len()).map(|i| discrete(i).unwrap_or(0)).collect();
+    let mut counts: Vec<usize> = (0..lines.len()).map(|i| discrete(i).unwrap_or(0)).collect();
     let free: Vec<usize> = (0..counts.len()).filter(|&i| discrete(i).is_none()).collect();
     let Some(&first) = free.first() else { return counts };
     let room = budget.saturating_sub(counts.iter().sum());
@@ -124,53 +126,50 @@ struct Descending<'a> {
     design: Design,
     space: &'a Space,
     seed: u64,
-    /// Axis and number of poses, in order.
+    /// Axes and their lines.
+    lines: Vec<(usize, usize)>,
+    /// Line and number of poses, in order.
     turns: Vec<(usize, usize)>,
     next: usize,
-    /// Poses of each axis that earlier turns have used.
+    /// Poses of each line that earlier turns have used.
     used: Vec<usize>,
     pose: Vec<f32>,
     energy: f32,
 }
 
 impl Descending<'_> {
-    /// The parts of a pose that an axis tries.
-    fn values(&mut self, axis: usize, count: usize) -> Vec<Vec<f32>> {
-        let line = &self.space.axes()[axis];
-        if line.extent() <= 0.0 {
-            return line.lattice(1, 0.0);
+    /// The places on a line that are tried, in 0..1.
+    fn places(&mut self, line: usize, count: usize) -> Vec<f32> {
+        let axis = &self.space.axes()[self.lines[line].0];
+        if axis.extent() <= 0.0 {
+            let all = axis.lattice(1, 0.0).len();
+            return (0..all).map(|i| (i as f32 + 0.5) / all as f32).collect();
         }
-        let range = self.used[axis]..self.used[axis] + count;
-        self.used[axis] = range.end;
-        self.design
-            .points(range, line.cube(), sub(self.seed, axis as u64))
-            .iter()
-            .map(|point| {
-                let mut part = vec![0.0; line.size()];
-                line.draw(point, &mut part);
-                part
-            })
-            .collect()
+        let range = self.used[line]..self.used[line] + count;
+        self.used[line] = range.end;
+        let points = self.design.points(range, 1, sub(self.seed, line as u64));
+        points.into_iter().flatten().collect()
     }
 }
 
 impl Run for Descending<'_> {
     fn ask(&mut self, room: usize) -> Vec<Ask> {
         while room > 0
-            && let Some(&(axis, count)) = self.turns.get(self.next)
+            && let Some(&(line, count)) = self.turns.get(self.next)
         {
             self.next += 1;
-            let part = self.space.part(axis);
-            let mut values = self.values(axis, count);
-            values.truncate(room);
-            if values.is_empty() {
+            let mut places = self.places(line, count);
+            places.truncate(room);
+            if places.is_empty() {
                 continue;
             }
-            return values
+            let (axis, line) = self.lines[line];
+            let part = self.space.part(axis);
+            return places
                 .into_iter()
-                .map(|value| {
+                .map(|place| {
                     let mut pose = self.pose.clone();
-                    pose[part.clone()].copy_from_slice(&value);
+                    self.space.axes()[axis].along(line, place, &mut pose[part.clone()]);
                     Ask::plain(pose)
                 })
                 .collect();
@@ -204,5 +203,6 @@ mod tests {
         assert_eq!(allocate(&space("affine"), 3, 2.0), [1, 1, 1, 0, 0]);
         assert_eq!(allocate(&space("flip"), 60, 2.0), [2]);
         assert_eq!(allocate(&space("affine"), 0, 2.0), [0; 5]);
+        assert_eq!(allocate(&space("so3"), 60, 2.0), [30, 15, 15]);
     }
 }

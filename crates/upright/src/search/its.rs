@@ -1,5 +1,6 @@
 //! Inverse transformation search (ITS, Schmidt & Stober, ICML 2024): a tree
-//! over the axes.
+//! over the axes, or over their lines ([`crate::axes::Axis::lines`]) where
+//! they have several.
 //!
 //! Level by level, each hypothesis sweeps the orbit of the next axis, the
 //! earlier axes fixed at what it chose, the later ones at the identity. An
@@ -91,17 +92,21 @@ impl Search for Its {
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
         let (hypotheses, counts) = plan(brief.space, brief.budget, self.hypotheses);
         let offset = |i| if self.offset { unit(brief.seed, i) } else { 0.0 };
-        let axes = brief.space.axes().iter();
-        let orbits = axes
+        let lines = brief.space.lines();
+        let orbits = lines
+            .iter()
             .zip(counts)
             .enumerate()
-            .map(|(i, (axis, count))| orbit(axis.as_ref(), count, offset(i as u64)))
+            .map(|(i, (&(axis, line), count))| {
+                orbit(brief.space.axes()[axis].as_ref(), line, count, offset(i as u64))
+            })
             .collect();
         let root = Hypothesis { pose: home(brief).0, total: 0.0, at: 0 };
         Box::new(Tree {
             settings: self,
             space: brief.space,
             hypotheses,
+            lines,
             orbits,
             level: 0,
             told: 0,
@@ -112,11 +117,9 @@ impl Search for Its {
 
 /// How many hypotheses a budget can follow, and the poses of each orbit.
 fn plan(space: &Space, budget: usize, wanted: usize) -> (usize, Vec<usize>) {
-    let fixed: Vec<usize> = space
-        .axes()
-        .iter()
-        .map(|a| if a.extent() > 0.0 { 0 } else { a.lattice(1, 0.0).len() })
-        .collect();
+    let axes = space.lines().into_iter().map(|(axis, _)| &space.axes()[axis]);
+    let fixed: Vec<usize> =
+        axes.map(|a| if a.extent() > 0.0 { 0 } else { a.lattice(1, 0.0).len() }).collect();
     let count = |hypotheses: usize, levels: usize| {
         let times = |level: usize| if level == 0 { 1 } else { hypotheses };
         let discrete: usize = (0..levels).map(|l| times(l) * fixed[l]).sum();
@@ -136,18 +139,23 @@ fn plan(space: &Space, budget: usize, wanted: usize) -> (usize, Vec<usize>) {
     (hypotheses, counts)
 }
 
-/// The parts of a pose along an axis.
-fn orbit(axis: &dyn Axis, count: usize, offset: f32) -> Vec<Vec<f32>> {
-    let draw = |u: f32| {
-        let mut part = vec![0.0; axis.size()];
-        axis.draw(&vec![u; axis.cube()], &mut part);
-        part
+/// The places of an orbit on a line, in 0..1.
+fn orbit(axis: &dyn Axis, line: usize, count: usize, offset: f32) -> Vec<f32> {
+    let even = |n: usize, offset| (0..n).map(|j| (j as f32 + offset) / n as f32).collect();
+    let end = |unit: f32| {
+        let mut pose = axis.identity();
+        axis.along(line, unit, &mut pose);
+        pose
     };
-    let closed = axis.distance(&draw(0.0), &draw(1.0)) < 1e-4;
-    if count < 2 || closed || axis.extent() <= 0.0 {
-        return axis.lattice(count, if count < 2 { 0.5 } else { offset });
+    if axis.extent() <= 0.0 {
+        even(axis.lattice(1, 0.0).len(), 0.5)
+    } else if count < 2 {
+        even(count, 0.5)
+    } else if axis.distance(&end(0.0), &end(1.0)) < 1e-4 {
+        even(count, offset)
+    } else {
+        (0..count).map(|j| j as f32 / (count - 1) as f32).collect()
     }
-    (0..count).map(|j| draw(j as f32 / (count - 1) as f32)).collect()
 }
 
 #[derive(Debug, Clone)]
@@ -162,7 +170,9 @@ struct Tree<'a> {
     settings: &'a Its,
     space: &'a Space,
     hypotheses: usize,
-    orbits: Vec<Vec<Vec<f32>>>,
+    /// Axes and their lines, a level each.
+    lines: Vec<(usize, usize)>,
+    orbits: Vec<Vec<f32>>,
     level: usize,
     told: usize,
     leaves: Vec<Hypothesis>,
@@ -171,13 +181,14 @@ struct Tree<'a> {
 impl Run for Tree<'_> {
     fn ask(&mut self, room: usize) -> Vec<Ask> {
         let Some(orbit) = self.orbits.get(self.level) else { return Vec::new() };
-        let part = self.space.part(self.level);
+        let (axis, line) = self.lines[self.level];
+        let part = self.space.part(axis);
         self.leaves
             .iter()
             .flat_map(|h| {
-                orbit.iter().map(|value| {
+                orbit.iter().map(|&place| {
                     let mut pose = h.pose.clone();
-                    pose[part.clone()].copy_from_slice(value);
+                    self.space.axes()[axis].along(line, place, &mut pose[part.clone()]);
                     Ask::plain(pose)
                 })
             })

@@ -80,15 +80,15 @@ pub struct View {
 /// Images take [`Map::Plane`] and keep their size.
 ///
 /// Strokes take [`Map::Plane`] too. A map leads from the view to the input, so
-/// a point `p` of the input is seen where the map back puts it: points move by
-/// the *inverse* map about the origin of their own coordinates, as the ink of
-/// a drawing of them would. The two agree exactly if the strokes are given in
-/// the centred coordinates of [`crate::map`] (x right, y down, one unit half
-/// the longer side); in other units only the shift `(tx, ty)` changes its
-/// unit. Pen states stay, and rows with a pen below zero are padding and stay
-/// whole. A map without inverse is an error.
+/// a point of the input is seen where the map back puts it: points move by the
+/// *inverse* map, as the ink of a drawing that fills its picture would. The
+/// centre is that of the bounding box, one unit of a shift half its longer
+/// side, as [`crate::map`] says. Pen states stay, and rows with a pen below
+/// zero are padding, do not count for the box and stay whole. A map without
+/// inverse is an error.
 ///
-/// Clouds take [`Map::Space`], which multiplies their points.
+/// Clouds take [`Map::Space`], whose inverse, the transpose, multiplies their
+/// points.
 ///
 /// Errors: an item that does not exist, a map of the wrong dimension or with an
 /// entry that is not finite, a fill colour of the wrong length.

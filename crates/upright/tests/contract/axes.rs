@@ -17,7 +17,8 @@ fn draws(axis: &dyn Axis) -> Vec<Vec<f32>> {
 #[test]
 fn every_axis_has_a_name_a_sentence_and_a_domain_within_its_limits() {
     for row in TABLE {
-        assert!(row.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", row.name);
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        assert!(row.name.chars().all(plain), "{}", row.name);
         assert!(!row.about.is_empty());
         let ((low, high), (least, most)) = (row.make.domain, row.make.limits);
         assert!(least <= low && low < high && high <= most, "{}", row.name);
@@ -113,6 +114,200 @@ fn every_lattice_is_distinct_and_in_the_domain() {
                 assert!(axis.distance(a, b) > 1e-3, "{} {a:?} {b:?}", row.name);
             }
         }
+    }
+}
+
+/// Poses drawn from well-spread numbers.
+fn spread(axis: &dyn Axis, count: u32) -> Vec<Vec<f32>> {
+    (0..count)
+        .map(|i| {
+            let mut pose = vec![0.0; axis.size()];
+            axis.draw(&upright::search::sobol(i, axis.cube(), 3), &mut pose);
+            pose
+        })
+        .collect()
+}
+
+#[test]
+fn every_line_stays_in_the_domain_and_moves_its_axis() {
+    for row in TABLE {
+        let axis = axes::make(row.name, None).unwrap();
+        for line in 0..axis.lines() {
+            for start in spread(axis.as_ref(), 8) {
+                let mut seen: Vec<Vec<f32>> = Vec::new();
+                for unit in [0.0, 0.3, 0.7, 0.999_999] {
+                    let mut pose = start.clone();
+                    axis.along(line, unit, &mut pose);
+                    assert!(axis.contains(&pose), "{} {pose:?}", row.name);
+                    seen.push(pose);
+                }
+                assert!(axis.distance(&seen[1], &seen[2]) > 0.1, "{} {seen:?}", row.name);
+            }
+        }
+    }
+}
+
+/// Where an axis can tell the pose of a map, it is the pose the map was made of.
+#[test]
+fn the_pose_of_a_map_makes_that_map_again() {
+    let mut telling = 0;
+    for row in TABLE {
+        let axis = axes::make(row.name, None).unwrap();
+        for pose in spread(axis.as_ref(), 32) {
+            if let Some(found) = axis.pose(&axis.map(&pose)) {
+                assert!(axis.distance(&found, &pose) < 1e-4, "{} {pose:?} {found:?}", row.name);
+                telling += 1;
+            }
+        }
+        let mirror = match axis.map(&axis.identity()) {
+            Map::Plane(_) => Map::Plane([-1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
+            Map::Space(_) => Map::Space([-1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]),
+        };
+        if axis.extent() > 0.0 {
+            assert_eq!(axis.pose(&mirror), None, "{}", row.name);
+        }
+    }
+    assert_eq!(telling, 32 * 5, "rotate, rotate3 and the three rotations about a line");
+    let narrow = axes::make("rotate", Some((-0.5, 0.5))).unwrap();
+    let wide = axes::make("rotate", None).unwrap();
+    assert_eq!(narrow.pose(&wide.map(&[1.0])), None);
+}
+
+fn matrix(map: Map) -> [f32; 9] {
+    let Map::Space(m) = map else { panic!("{map:?}") };
+    m
+}
+
+/// Under the Haar measure every entry of the matrix has mean 0 and mean square 1/3, products
+/// of different entries have mean 0 (but for the minors, whose third factor completes a
+/// determinant), the trace has mean square 1, and the angle mean pi / 2 + 2 / pi = 2.2074.
+#[test]
+fn rotate3_is_uniform_over_all_rotations() {
+    let axis = axes::make("rotate3", None).unwrap();
+    let count = 1 << 13;
+    let all: Vec<[f32; 9]> =
+        spread(axis.as_ref(), count).iter().map(|p| matrix(axis.map(p))).collect();
+    let mean = |f: &dyn Fn(&[f32; 9]) -> f32| {
+        all.iter().map(|m| f64::from(f(m))).sum::<f64>() / f64::from(count)
+    };
+    for i in 0..9 {
+        assert!(mean(&|m| m[i]).abs() < 0.01, "entry {i}");
+        assert!((mean(&|m| m[i] * m[i]) - 1.0 / 3.0).abs() < 0.01, "entry {i} squared");
+        assert!((mean(&|m| m[i].powi(4)) - 0.2).abs() < 0.01, "entry {i} to the fourth");
+        for j in 0..i {
+            assert!(mean(&|m| m[i] * m[j]).abs() < 0.01, "entries {i} and {j}");
+        }
+    }
+    let trace = |m: &[f32; 9]| m[0] + m[4] + m[8];
+    assert!((mean(&|m| trace(m).powi(2)) - 1.0).abs() < 0.02);
+    let angle = |m: &[f32; 9]| ((trace(m) - 1.0) / 2.0).clamp(-1.0, 1.0).acos();
+    assert!((mean(&angle) - 2.2074).abs() < 0.01, "{}", mean(&angle));
+}
+
+/// The volume of the ball of angle t is (t - sin t) / pi; of the angles within 60 degrees,
+/// the part within 30 is (0.5236 - 0.5) / (1.0472 - 0.8660) = 0.1303.
+#[test]
+fn a_narrow_rotate3_is_uniform_over_its_angles_and_stays_in_them() {
+    let whole = axes::make("rotate3", None).unwrap();
+    let axis = axes::make("rotate3", Some((0.0, 60_f32.to_radians()))).unwrap();
+    let poses = spread(axis.as_ref(), 1 << 12);
+    let degrees = |p: &[f32]| 180.0 * whole.distance(p, &whole.identity());
+    assert!(poses.iter().all(|p| axis.contains(p) && degrees(p) < 60.01));
+    let near = poses.iter().filter(|p| degrees(p) < 30.0).count() as f32 / 4096.0;
+    assert!((near - 0.1303).abs() < 0.005, "{near}");
+    let mean = |k: usize| poses.iter().map(|p| p[k]).sum::<f32>() / 4096.0;
+    assert!(mean(1).abs() < 0.01 && mean(2).abs() < 0.01 && mean(5).abs() < 0.01);
+    // 70 degrees about z reflects to 50.
+    let (sin, cos) = 70_f32.to_radians().sin_cos();
+    let mut pose = vec![cos, sin, 0.0, -sin, cos, 0.0];
+    assert!(!axis.contains(&pose));
+    axis.settle(&mut pose);
+    assert!((degrees(&pose) - 50.0).abs() < 0.01, "{}", degrees(&pose));
+    assert!(pose[1] > 0.7, "{pose:?}");
+}
+
+/// The lattice of 60 covers the group better than 60 Sobol points: its largest hole, the
+/// angle from a rotation to the nearest of them, is smaller.
+#[test]
+fn the_lattice_of_rotate3_has_small_holes() {
+    let axis = axes::make("rotate3", None).unwrap();
+    let probes = spread(axis.as_ref(), 2000);
+    let hole = |points: &[Vec<f32>]| {
+        let nearest = |p: &Vec<f32>| points.iter().map(|q| axis.distance(p, q)).fold(1.0, f32::min);
+        180.0 * probes.iter().map(nearest).fold(0.0, f32::max)
+    };
+    let sobol: Vec<Vec<f32>> = (0..60)
+        .map(|i| {
+            let mut pose = vec![0.0; 6];
+            axis.draw(&upright::search::sobol(i, 3, 11), &mut pose);
+            pose
+        })
+        .collect();
+    let (lattice, sobol) = (hole(&axis.lattice(60, 0.5)), hole(&sobol));
+    assert!(lattice < 62.0 && lattice < sobol, "{lattice} {sobol}");
+}
+
+/// Every pose of six numbers makes a rotation: orthonormal columns, determinant 1.
+#[test]
+fn rotate3_makes_a_rotation_of_any_six_numbers() {
+    let axis = axes::make("rotate3", None).unwrap();
+    let inf = f32::INFINITY;
+    for pose in [
+        [2.0, 0.0, 0.0, 5.0, 3.0, 0.0],
+        [0.0; 6],
+        [1.0; 6],
+        [inf, 0.0, 0.0, f32::NAN, 1.0, 2.0],
+        [1e-20, 0.0, 0.0, 0.0, 1e30, 0.0],
+        [0.3, -0.4, 0.9, -0.2, 0.8, 0.1],
+    ] {
+        let m = matrix(axis.map(&pose)).map(f64::from);
+        for i in 0..3 {
+            for j in 0..3 {
+                let dot: f64 = (0..3).map(|k| m[3 * k + i] * m[3 * k + j]).sum();
+                assert!((dot - f64::from(u8::from(i == j))).abs() < 1e-6, "{pose:?}");
+            }
+        }
+        let det = m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6])
+            + m[2] * (m[3] * m[7] - m[4] * m[6]);
+        assert!((det - 1.0).abs() < 1e-6, "{pose:?}");
+    }
+    let skew = axis.map(&[2.0, 0.0, 0.0, 5.0, 3.0, 0.0]);
+    assert!(skew.is_identity(), "{skew:?}");
+}
+
+/// Derivatives away from orthonormal vectors, where both lengths and the angle matter.
+#[test]
+fn the_derivative_of_rotate3_goes_through_gram_schmidt() {
+    let axis = axes::make("rotate3", None).unwrap();
+    let pose = [0.9, -0.4, 0.8, -0.2, 1.7, 0.5];
+    for k in 0..6 {
+        let (mut up, mut down) = (pose, pose);
+        up[k] += 1e-3;
+        down[k] -= 1e-3;
+        let d = matrix(axis.derivative(&pose, k));
+        let (up, down) = (matrix(axis.map(&up)), matrix(axis.map(&down)));
+        for i in 0..9 {
+            assert!((d[i] - (up[i] - down[i]) / 2e-3).abs() < 1e-3, "number {k} entry {i}");
+        }
+    }
+}
+
+/// The lines of rotate3 are turns about z, y and x: a quarter of the circle, 0.75 - 0.5, in
+/// each gives the map Rx Ry Rz, as the axes rotate-z, rotate-y and rotate-x do.
+#[test]
+fn the_lines_of_rotate3_are_the_axis_rotations_z_y_x() {
+    let axis = axes::make("rotate3", None).unwrap();
+    let mut pose = axis.identity();
+    let mut product = Map::IDENTITY_3;
+    for (line, name, unit) in [(0, "rotate-z", 0.75), (1, "rotate-y", 0.6), (2, "rotate-x", 0.1)] {
+        axis.along(line, unit, &mut pose);
+        let turn = axes::make(name, None).unwrap();
+        let angle = std::f32::consts::TAU * (unit - 0.5);
+        product = product.then(&turn.map(&[angle])).unwrap();
+    }
+    let got = matrix(axis.map(&pose));
+    for (g, w) in got.iter().zip(matrix(product)) {
+        assert!((g - w).abs() < 1e-5, "{got:?} {product:?}");
     }
 }
 

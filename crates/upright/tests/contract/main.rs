@@ -7,3 +7,4 @@ mod combos;
 mod gates;
 mod scores;
 mod searches;
+mod signals;

@@ -4,8 +4,8 @@ use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use super::builder::{Builder, Step, real};
 
-/// `1 / sqrt(2 pi)`.
-const NORMAL: f32 = 0.398_942_3;
+/// `ln(pi) / 2`.
+const HALF_LN_PI: f32 = 0.572_364_9;
 /// `sqrt(2 / pi)`.
 const TANH_GELU: f32 = 0.797_884_6;
 /// The cubic coefficient of the approximate Gelu.
@@ -120,17 +120,7 @@ fn slope(b: &mut Builder<'_>, step: &Step<'_>, x: &str, y: &str) -> Slope {
         "Gelu" if node.attr("approximate").is_some_and(|a| a.s.as_deref() == Some(b"tanh")) => {
             tanh_gelu(b, x)
         }
-        "Gelu" => {
-            let u = b.scaled(x, FRAC_1_SQRT_2);
-            let erf = b.op("Erf", &[&u]);
-            let half = b.scalar(0.5);
-            let below = b.mul(&erf, &half);
-            let below = b.add(&below, &half);
-            let bell = bell(b, x, -0.5);
-            let rise = b.mul(&bell, x);
-            let rise = b.scaled(&rise, NORMAL);
-            b.add(&below, &rise)
-        }
+        "Gelu" => gelu(b, x),
         "Softplus" => b.op("Sigmoid", &[x]),
         "Softsign" => {
             let one = b.scalar(1.0);
@@ -177,6 +167,21 @@ fn bell(b: &mut Builder<'_>, x: &str, factor: f32) -> String {
     let square = b.mul(x, x);
     let square = b.scaled(&square, factor);
     b.op("Exp", &[&square])
+}
+
+/// With `u = x / sqrt 2`: `(1 + erf u) / 2 + u exp(-u^2) / sqrt pi`, written in few passes:
+/// `HardSigmoid` is the first term, as it never leaves 0..1, and the factor goes into the
+/// exponent.
+fn gelu(b: &mut Builder<'_>, x: &str) -> String {
+    let u = b.scaled(x, FRAC_1_SQRT_2);
+    let erf = b.op("Erf", &[&u]);
+    let below = b.op_with("HardSigmoid", &[&erf], vec![real("alpha", 0.5), real("beta", 0.5)]);
+    let factor = b.scalar(-HALF_LN_PI);
+    let square = b.mul(&u, &u);
+    let exponent = b.sub(&factor, &square);
+    let bell = b.op("Exp", &[&exponent]);
+    let rise = b.mul(&bell, &u);
+    b.add(&below, &rise)
 }
 
 /// With `u = sqrt(2 / pi) (x + c x^3)` and `t = tanh u`:

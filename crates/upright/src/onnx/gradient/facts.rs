@@ -1,5 +1,6 @@
 //! What is known about a graph's tensors for inputs of one shape.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use prost::Message;
@@ -27,7 +28,7 @@ impl Facts {
         graph: &Graph,
         input: &str,
         shape: &[usize],
-        nodes: &[&NodeProto],
+        nodes: &[Cow<'_, NodeProto>],
         seeds: &[String],
         run: Run<'_>,
     ) -> Result<Facts> {

@@ -22,6 +22,7 @@ mod builder;
 mod conv;
 mod elementwise;
 mod facts;
+mod fuse;
 mod linear;
 mod norm;
 mod pool;
@@ -72,7 +73,7 @@ pub fn build<'a>(
         all: all.into_iter().collect::<Vec<_>>().join(", "),
     };
     let active = active(graph, input);
-    let nodes = between(graph, &active, seeds);
+    let nodes = fuse::gelus(graph, &between(graph, &active, seeds), seeds);
     let lacking: BTreeSet<String> =
         nodes.iter().filter(|n| rule(n).is_none()).map(|n| called(n)).collect();
     if !lacking.is_empty() {

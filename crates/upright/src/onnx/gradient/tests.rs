@@ -48,24 +48,36 @@ pub(super) fn net(
     m
 }
 
-fn run(graph: &Graph, names: &[String], inputs: &[Input<'_>]) -> Result<Vec<engine::Value>> {
+fn run_on(
+    engine: &str,
+    graph: &Graph,
+    names: &[String],
+    inputs: &[Input<'_>],
+) -> Result<Vec<engine::Value>> {
     let all: Vec<usize> = (0..names.len()).collect();
-    engine::load("rten", graph, names, Some(1))?.run(inputs, &all)
+    engine::load(engine, graph, names, Some(1))?.run(inputs, &all)
 }
 
 fn fed<'a>(shape: &'a [usize], data: &'a [f32]) -> Input<'a> {
     Input { name: "x", shape, data }
 }
 
-/// Compares the gradient of `sum c y` with differences at some input.
+/// Compares the gradient of `sum c y` with differences at some input, on every engine.
 pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
+    for engine in engine::tests::ready() {
+        check_on(engine, &format!("{what} on {engine}"), shape, m, x);
+    }
+}
+
+fn check_on(engine: &str, what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
+    let run = |g: &Graph, names: &[String], inputs: &[Input<'_>]| run_on(engine, g, names, inputs);
     let graph = Graph::from_bytes("test.onnx", &m.encode_to_vec()).unwrap();
     let y = ["y".to_string()];
     let learn = |g: &Graph, names: &[String]| {
-        Ok(run(g, names, &[fed(shape, x)])?.into_iter().map(|v| v.data).collect())
+        Ok(run(g, names, &[fed(shape, x)])?.into_iter().map(|v| v.data.into()).collect())
     };
     let built = build(&graph, "x", shape, &y, &learn).unwrap_or_else(|e| panic!("{what}: {e}"));
-    let forward = engine::load("rten", &graph, &y, Some(1)).unwrap();
+    let forward = engine::load(engine, &graph, &y, Some(1)).unwrap();
     let value = |x: &[f32]| forward.run(&[fed(shape, x)], &[0]).unwrap().remove(0);
     let out = value(x);
     let c = numbers(out.data.len(), 5);
@@ -75,7 +87,7 @@ pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
     let got =
         run(&joined, &names, &[fed(shape, x), seed]).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(got[0].shape, out.shape, "{what}");
-    for (a, b) in got[0].data.iter().zip(&out.data) {
+    for (a, b) in got[0].data.iter().zip(out.data.iter()) {
         assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{what}: {a} is not {b}");
     }
     assert_eq!(got[1].shape, shape, "{what}");
@@ -86,7 +98,7 @@ pub(super) fn check_at(what: &str, shape: &[usize], m: &ModelProto, x: &[f32]) {
         inputs.push(Input { name, shape: &v.shape, data: &v.data });
     }
     let alone = run(&back, &names[1..], &inputs).unwrap_or_else(|e| panic!("{what}: {e}"));
-    for (a, b) in alone[0].data.iter().zip(&got[1].data) {
+    for (a, b) in alone[0].data.iter().zip(got[1].data.iter()) {
         assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{what}: {a} is not {b}");
     }
     let scalar = |x: &[f32]| -> f64 {
@@ -162,13 +174,13 @@ fn seeds_inside_the_graph_add_up() {
     let graph = Graph::from_bytes("test.onnx", &m.encode_to_vec()).unwrap();
     let x = Input { name: "x", shape: &[1, 2], data: &[1.0, -2.0] };
     let learn = |g: &Graph, names: &[String]| {
-        Ok(run(g, names, &[x])?.into_iter().map(|v| v.data).collect())
+        Ok(run_on("rten", g, names, &[x])?.into_iter().map(|v| v.data.into()).collect())
     };
     let built = build(&graph, "x", &[1, 2], &["y".into(), "s".into()], &learn).unwrap();
     let ones = Input { name: &built.seeds[0], shape: &[1, 2], data: &[1.0, 1.0] };
     let tens = Input { name: &built.seeds[1], shape: &[1, 2], data: &[10.0, 10.0] };
-    let got =
-        run(&built.joined(&[]).unwrap(), std::slice::from_ref(&built.output), &[x, ones, tens])
-            .unwrap();
-    assert_eq!(got[0].data, [26.0, -52.0]);
+    let joined = built.joined(&[]).unwrap();
+    let output = std::slice::from_ref(&built.output);
+    let got = run_on("rten", &joined, output, &[x, ones, tens]).unwrap();
+    assert_eq!(*got[0].data, [26.0, -52.0]);
 }

@@ -79,9 +79,9 @@ impl Neighbours {
     }
 }
 
-impl Score for Neighbours {
-    fn energy(&self, outputs: &Outputs) -> Vec<f32> {
-        let energy = |(i, found): (usize, Option<Vec<Found>>)| match found.as_deref() {
+impl Neighbours {
+    fn energies(&self, outputs: &Outputs, found: &[Option<Vec<Found>>]) -> Vec<f32> {
+        let energy = |(i, found): (usize, &Option<Vec<Found>>)| match found.as_deref() {
             None => f32::NAN,
             Some([]) => self.index.unseen(&self.metric, outputs.features[0].row(i)) as f32,
             Some(found) => {
@@ -89,11 +89,11 @@ impl Score for Neighbours {
                 (sum / found.len() as f64) as f32
             }
         };
-        self.find(outputs).into_iter().enumerate().map(energy).collect()
+        found.iter().enumerate().map(energy).collect()
     }
 
-    fn pullback(&self, outputs: &Outputs) -> Cotangents {
-        self.index.pullback(outputs, self.find(outputs), |query, found, slope, row| {
+    fn slopes(&self, outputs: &Outputs, found: Vec<Option<Vec<Found>>>) -> Cotangents {
+        self.index.pullback(outputs, found, |query, found, slope, row| {
             if found.is_empty() {
                 self.index.add_unseen_slope(&self.metric, query, 1.0, slope);
             }
@@ -102,6 +102,21 @@ impl Score for Neighbours {
                 self.metric.add_slope(query, row, 1.0 / found.len() as f64, slope);
             }
         })
+    }
+}
+
+impl Score for Neighbours {
+    fn energy(&self, outputs: &Outputs) -> Vec<f32> {
+        self.energies(outputs, &self.find(outputs))
+    }
+
+    fn pullback(&self, outputs: &Outputs) -> Cotangents {
+        self.slopes(outputs, self.find(outputs))
+    }
+
+    fn energy_and_pullback(&self, outputs: &Outputs) -> (Vec<f32>, Cotangents) {
+        let found = self.find(outputs);
+        (self.energies(outputs, &found), self.slopes(outputs, found))
     }
 
     fn state(&self) -> State {

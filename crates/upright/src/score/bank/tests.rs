@@ -304,10 +304,12 @@ fn a_damaged_bank_is_refused() {
 
 #[test]
 fn a_compressed_bank_says_what_it_lost() {
-    let debug = format!("{:?}", fitted(&Part::new("knn").number("compress", 4.0)));
-    assert!(debug.contains("12 x 9 in 32 bits, 4 classes, from 120 samples at rms"), "{debug}");
-    let exact = format!("{:?}", fitted(&Part::new("knn").number("compress", 120.0)));
-    assert!(exact.contains("rms 0.0000 from their centres"), "{exact}");
+    let note = |count| fitted(&Part::new("knn").number("compress", count)).note().unwrap();
+    let some = note(4.0);
+    assert!(some.starts_with("the bank holds 12 centres instead of 120 samples"), "{some}");
+    let all = note(120.0);
+    assert!(all.contains("which lie 0.0000 (rms) from their nearest centre"), "{all}");
+    assert_eq!(fitted(&Part::new("knn")).note(), None);
 }
 
 #[test]

@@ -82,7 +82,13 @@ fn mixed_smoothing_makes_hypotheses_choose_alike_and_own_smoothing_does_not() {
 fn orbits_include_their_ends_once() {
     let space = space("rotate,shear-x,scale-x,flip");
     let line = |i: usize, n: usize, offset: f32| -> Vec<f32> {
-        orbit(space.axes()[i].as_ref(), n, offset).concat()
+        let axis = space.axes()[i].as_ref();
+        let mut pose = [0.0];
+        let mut at = |place: f32| {
+            axis.along(0, place, &mut pose);
+            pose[0]
+        };
+        orbit(axis, 0, n, offset).into_iter().map(&mut at).collect()
     };
     let turn = line(0, 4, 0.5);
     assert!((turn[1] - turn[0] - std::f32::consts::FRAC_PI_2).abs() < 1e-5);

@@ -1,5 +1,10 @@
-use super::{check, check_at, ints, net, numbers, text, with};
+use std::f32::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+use prost::Message;
+
+use super::{build, check, check_at, ints, net, numbers, text, with};
 use crate::onnx::build::{node, shape, weight};
+use crate::onnx::proto::{NodeProto, TensorProto};
 
 #[test]
 fn activations_have_their_slopes() {
@@ -51,20 +56,57 @@ fn both_kinds_of_gelu_have_their_slopes() {
     }
 }
 
-#[test]
-fn gelu_written_out_and_silu_have_their_slopes() {
-    let gelu = vec![
-        node("Div", &["x", "r"], "u"),
+/// Gelu as exporters write it: with Div or Mul, and with the half at the end or at `x`.
+fn written_out(divide: bool, late: bool) -> (Vec<NodeProto>, Vec<TensorProto>) {
+    let mut nodes = vec![
+        node(if divide { "Div" } else { "Mul" }, &["x", "r"], "u"),
         node("Erf", &["u"], "e"),
         node("Add", &["e", "one"], "p"),
-        node("Mul", &["x", "p"], "q"),
-        node("Mul", &["q", "h"], "y"),
     ];
+    nodes.extend(if late {
+        [node("Mul", &["x", "p"], "q"), node("Mul", &["q", "h"], "y")]
+    } else {
+        [node("Mul", &["h", "x"], "q"), node("Mul", &["q", "p"], "y")]
+    });
     let number = |name: &str, v: f32| weight(name, &[], &[v]);
-    let all = vec![number("r", std::f32::consts::SQRT_2), number("one", 1.0), number("h", 0.5)];
-    check("gelu", &[2, 9], gelu, all);
+    let r = if divide { SQRT_2 } else { FRAC_1_SQRT_2 };
+    (nodes, vec![number("r", r), number("one", 1.0), number("h", 0.5)])
+}
+
+/// What the way back of a net keeps from the way there.
+fn kept(nodes: Vec<NodeProto>, weights: Vec<TensorProto>, seeds: &[&str]) -> Vec<String> {
+    let m = net(&[2, 9], nodes, weights, 17);
+    let graph = crate::onnx::Graph::from_bytes("test.onnx", &m.encode_to_vec()).unwrap();
+    let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
+    let sizes = |_: &crate::onnx::Graph, names: &[String]| Ok(vec![vec![2.0, 9.0]; names.len()]);
+    build(&graph, "x", &[2, 9], &seeds, &sizes).unwrap().backward().unwrap().1
+}
+
+#[test]
+fn gelu_written_out_and_silu_have_their_slopes() {
+    for (divide, late) in [(true, true), (true, false), (false, true), (false, false)] {
+        let (nodes, weights) = written_out(divide, late);
+        check(&format!("gelu {divide} {late}"), &[2, 9], nodes.clone(), weights.clone());
+        assert_eq!(kept(nodes, weights, &["y"]), ["x"]);
+    }
     let silu = vec![node("Sigmoid", &["x"], "s"), node("Mul", &["x", "s"], "y")];
     check("silu", &[2, 9], silu, vec![]);
+}
+
+#[test]
+fn what_only_looks_like_a_gelu_is_left_as_it_is() {
+    let (nodes, weights) = written_out(true, true);
+    assert!(kept(nodes.clone(), weights.clone(), &["y", "p"]).len() > 1);
+    let mut shared = nodes.clone();
+    shared[4] = node("Mul", &["q", "h"], "g");
+    shared.push(node("Add", &["g", "p"], "y"));
+    check("shared", &[2, 9], shared, weights.clone());
+    let mut other = weights.clone();
+    other[2] = weight("h", &[], &[0.7]);
+    check("another factor", &[2, 9], nodes.clone(), other);
+    let mut turned = nodes;
+    turned[0] = node("Div", &["r", "x"], "u");
+    check("turned", &[2, 9], turned, weights);
 }
 
 #[test]

@@ -1,0 +1,233 @@
+//! Every reader on damaged files: none may panic, hang, or hold more memory
+//! than its cap. The same seed does the same damage.
+
+mod memory;
+mod mutate;
+mod readers;
+mod seeds;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use mutate::Dice;
+use readers::{READERS, Reader};
+
+/// Arguments of the command.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The reader, or `all` for one after the other
+    #[arg(default_value = "all")]
+    reader: String,
+    /// Time for each reader
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// Seed of the damage
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Folder for inputs that fail
+    #[arg(long, default_value = "runs/fuzz")]
+    out: PathBuf,
+}
+
+/// Longest time that one input may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes above a cap at which the process ends rather than a report being made.
+const SLACK: usize = 256 << 20;
+
+/// How far to go.
+#[derive(Clone, Copy)]
+enum Until {
+    Time(Duration),
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests count"))]
+    Inputs(usize),
+}
+
+/// What was seen of a reader.
+#[derive(Debug, Default)]
+struct Seen {
+    inputs: usize,
+    accepted: usize,
+    most: usize,
+    slowest: Duration,
+}
+
+/// Runs the readers that were asked for.
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let chosen: Vec<&Reader> =
+        READERS.iter().filter(|r| args.reader == "all" || r.name == args.reader).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = READERS.iter().map(|r| r.name).collect();
+        return Err(format!("no reader `{}`; there are: {}", args.reader, names.join(", ")));
+    }
+    let time = Duration::from_secs_f64(args.minutes * 60.0);
+    let mut failed = Vec::new();
+    for reader in chosen {
+        match alone(reader, args.seed, Until::Time(time), &args.out) {
+            Ok(seen) => println!(
+                "{:12} {} inputs, {} readable, at most {} kB of {} MB, slowest {} ms",
+                reader.name,
+                seen.inputs,
+                seen.accepted,
+                seen.most >> 10,
+                reader.cap >> 20,
+                seen.slowest.as_millis()
+            ),
+            Err(why) => {
+                println!("{:12} FAILED: {why}", reader.name);
+                failed.push(reader.name);
+            }
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of readers are reported by the fuzzer; printing them would allocate.
+fn silence() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// Runs one reader on a thread of its own, so that nothing else is counted.
+fn alone(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, String> {
+    std::thread::scope(|scope| {
+        silence();
+        let work = || {
+            QUIET.set(true);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+            let pool = pool.build().map_err(|e| e.to_string())?;
+            pool.install(|| feed(reader, seed, until, out))
+        };
+        scope.spawn(work).join().map_err(|_| "the fuzzer itself panicked".to_owned())?
+    })
+}
+
+fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, String> {
+    let seeds = (reader.seeds)();
+    // Should the allocator end the process, the input stays here.
+    let folder = out.join(format!("now-{}", reader.name));
+    std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+    let path = folder.join(reader.file);
+    let purpose = format!("fuzz {}", reader.name);
+    let start = Instant::now();
+    let mut seen = Seen::default();
+    for valid in &seeds {
+        let (ok, _) = attempt(reader, &path, valid, &mut seen)
+            .map_err(|why| save(out, reader, valid, &why))?;
+        if !ok {
+            return Err(save(out, reader, valid, "a valid file is refused"));
+        }
+    }
+    loop {
+        let over = match until {
+            Until::Time(time) => start.elapsed() >= time,
+            Until::Inputs(most) => seen.inputs >= most,
+        };
+        if over {
+            return std::fs::remove_dir_all(folder).map(|()| seen).map_err(|e| e.to_string());
+        }
+        let mut dice =
+            Dice(upright::seed::stream(upright::seed::of_index(seed, &purpose, seen.inputs)));
+        let mut bytes = mutate::damaged(&mut dice, &seeds, reader.words);
+        if reader.packed && dice.below(2) == 0 {
+            // Damage below the packing, which would otherwise catch all of it.
+            let plain = (reader.plain)();
+            bytes = seeds::gz(&mutate::damaged(&mut dice, &plain, reader.words));
+        }
+        attempt(reader, &path, &bytes, &mut seen).map_err(|why| save(out, reader, &bytes, &why))?;
+    }
+}
+
+/// Feeds one input; whether all of it could be read, and the memory it took.
+fn attempt(
+    reader: &Reader,
+    path: &Path,
+    bytes: &[u8],
+    seen: &mut Seen,
+) -> Result<(bool, usize), String> {
+    // Some file systems wait for the disk when a file is cut and written again, not when it is new.
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, bytes).map_err(|e| e.to_string())?;
+    let start = Instant::now();
+    let (done, most) = memory::measured(reader.cap + SLACK, || {
+        catch_unwind(AssertUnwindSafe(|| (reader.read)(path)))
+    });
+    let took = start.elapsed();
+    seen.inputs += 1;
+    seen.most = seen.most.max(most);
+    seen.slowest = seen.slowest.max(took);
+    let ok = done.map_err(|_| "it panics".to_owned())?;
+    if most > reader.cap {
+        return Err(format!("it holds {most} bytes, its cap is {}", reader.cap));
+    }
+    if took > PATIENCE {
+        return Err(format!("it takes {took:?}"));
+    }
+    seen.accepted += usize::from(ok);
+    Ok((ok, most))
+}
+
+/// Keeps an input that fails, and says where.
+fn save(out: &Path, reader: &Reader, bytes: &[u8], why: &str) -> String {
+    let content = upright::seed::of_index(0, &String::from_utf8_lossy(bytes), bytes.len());
+    let path = out.join(format!("{}-{content:016x}-{}", reader.name, reader.file));
+    let kept = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&path, bytes));
+    match kept {
+        Ok(()) => format!("{why}; the input is {}", path.display()),
+        Err(e) => format!("{why}; the input could not be kept: {e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reader_survives_some_thousand_damaged_files() {
+        let out = tempfile::tempdir().unwrap();
+        for reader in READERS {
+            let seen = alone(reader, 1, Until::Inputs(2000), out.path());
+            let seen = seen.unwrap_or_else(|why| panic!("{}: {why}", reader.name));
+            assert!(seen.accepted > 0, "{}", reader.name);
+        }
+    }
+
+    #[test]
+    fn panics_and_greed_are_caught_and_their_inputs_kept() {
+        let out = tempfile::tempdir().unwrap();
+        let plain = || vec![b"x".to_vec()];
+        let bad = Reader {
+            name: "bad",
+            file: "a.bad",
+            words: &[],
+            packed: false,
+            seeds: plain,
+            plain,
+            cap: 1 << 20,
+            read: |path| std::fs::read(path).is_ok_and(|b| b.len() < 5 || panic!("five")),
+        };
+        let why = alone(&bad, 0, Until::Inputs(10_000), out.path()).unwrap_err();
+        assert!(why.starts_with("it panics; the input is "), "{why}");
+        let kept =
+            std::fs::read_dir(out.path()).unwrap().filter(|e| e.as_ref().unwrap().path().is_file());
+        assert_eq!(kept.count(), 1);
+        let greedy =
+            Reader { read: |_| std::hint::black_box(vec![1u8; 1_200_000]).len() > 1, ..bad };
+        let why = alone(&greedy, 0, Until::Inputs(10), out.path()).unwrap_err();
+        assert!(why.starts_with("it holds 12"), "{why}");
+    }
+}

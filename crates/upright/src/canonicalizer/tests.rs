@@ -1,0 +1,115 @@
+//! The refinement of RS-LR, from the real search to the network and back,
+//! against torch: poses and energies of whole trajectories.
+
+use serde::Deserialize;
+
+use super::*;
+use crate::engine;
+use crate::gate::Calibration;
+use crate::model::Options;
+use crate::score::Bank;
+use crate::search::Ask;
+use crate::tensor::Matrix;
+
+/// Written by `tests/fixtures/make_trajectory.py`.
+#[derive(Deserialize)]
+struct Fixture {
+    rate: f64,
+    image: Vec<f32>,
+    bank: Vec<Vec<f32>>,
+    runs: Vec<Trajectory>,
+}
+
+#[derive(Deserialize)]
+struct Trajectory {
+    score: String,
+    poses: Vec<Vec<f32>>,
+    energies: Vec<f32>,
+}
+
+const ENERGY_TOLERANCE: f32 = 1e-3;
+const POSE_TOLERANCE: f32 = 1e-3;
+
+fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonicalizer {
+    let bytes = include_bytes!("../../tests/fixtures/trajectory.onnx");
+    let options = Options { engine: engine.into(), ..Options::default() };
+    let model = Model::from_bytes("trajectory.onnx", bytes, &options).unwrap();
+    let config = Config {
+        score: Part::new(&run.score),
+        search: Part::new("random-refine")
+            .number("points", 1.0)
+            .number("runs", 1.0)
+            .number("steps", (run.poses.len() - 1) as f64)
+            .number("rate", fixture.rate),
+        gate: Part::new("always"),
+        ..Config::default()
+    };
+    let (rows, cols) = (fixture.bank.len(), fixture.bank[0].len());
+    let features = Matrix::new(rows, cols, fixture.bank.concat()).unwrap();
+    let outputs = Outputs::new(Matrix::zeros(rows, model.classes()), vec![features]).unwrap();
+    let bank = Bank { outputs: &outputs, labels: &[], head: None, transformed: None, seed: 0 };
+    let score = score::fit(&config.score, &bank).unwrap().state();
+    let gate = gate::fit(&config.gate, &Calibration::NONE).unwrap().state();
+    let report = FitReport {
+        bank: rows,
+        calibrated_on: 0,
+        transforms: Transforms::Synthetic,
+        tau: None,
+        auroc: None,
+        upright: Accuracy::default(),
+        transformed: Accuracy::default(),
+        nan: 0,
+        notes: vec![],
+    };
+    let states = States { score, gate, ..States::default() };
+    Canonicalizer::restore(model, config, report, &states).unwrap()
+}
+
+/// What the search sees on its way from a chosen pose.
+fn refined(c: &Canonicalizer, batch: &Batch, start: &[f32]) -> Vec<Seen> {
+    let see = |ask: Ask| c.evaluate(batch, &[(0, ask)]).unwrap().remove(0).0;
+    let raw = see(Ask::plain(c.space.identity()));
+    let budget = 1000;
+    let mut run =
+        c.search.start(&Brief { space: &c.space, seed: 0, budget, raw: &raw, seeds: &[] });
+    // The search draws one pose; it is told that this was the chosen one.
+    assert_eq!(run.ask(budget).len(), 1);
+    run.tell(&[see(Ask::plain(start.to_vec()))]);
+    let mut all = Vec::new();
+    loop {
+        let asks = run.ask(budget);
+        let [ask] = asks.as_slice() else { break };
+        let seen = see(ask.clone());
+        run.tell(std::slice::from_ref(&seen));
+        all.push(seen);
+    }
+    all
+}
+
+#[test]
+fn the_refinement_follows_that_of_torch_step_by_step() {
+    let text = include_str!("../../tests/fixtures/trajectory.json");
+    let fixture: Fixture = serde_json::from_str(text).unwrap();
+    assert_eq!(fixture.runs.len(), 4);
+    for (name, want) in
+        engine::tests::ready().into_iter().flat_map(|e| fixture.runs.iter().map(move |r| (e, r)))
+    {
+        let c = canonicalizer(name, &fixture, want);
+        let batch = Batch::new(c.model.signal(), fixture.image.clone()).unwrap();
+        let got = refined(&c, &batch, &want.poses[0]);
+        assert_eq!(got.len(), want.poses.len());
+        for (step, seen) in got.iter().enumerate() {
+            let what = format!("{} on {name}, step {step}", want.score);
+            assert_eq!(seen.gradient.is_some(), step + 1 < got.len(), "{what}");
+            let (energy, pose) = (want.energies[step], &want.poses[step]);
+            let off = (seen.energy - energy).abs();
+            assert!(off <= ENERGY_TOLERANCE, "{what}: energy {} is not {energy}", seen.energy);
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() <= POSE_TOLERANCE;
+            assert!(
+                seen.pose.iter().zip(pose).all(near),
+                "{what}: {:?} is not {pose:?}",
+                seen.pose
+            );
+        }
+    }
+}

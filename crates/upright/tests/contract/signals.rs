@@ -1,0 +1,178 @@
+//! Strokes and clouds as first-class signals: every search, spaces that do not
+//! fit, artifacts and determinism, on the small exported networks.
+
+use std::path::PathBuf;
+
+use upright::artifact::Artifact;
+use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent, Verdict, transformed_copies};
+use upright::config::Part;
+use upright::dataset::Samples;
+use upright::map::Map;
+use upright::model::{Model, Options};
+use upright::search;
+use upright::space::SpaceConfig;
+use upright::tensor::{Batch, Signal, argmax};
+use upright::warp::Resample;
+
+fn model(network: &str) -> Model {
+    let file = format!("tests/fixtures/exports/{network}-script-dynamic.onnx");
+    Model::load(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file), &Options::default()).unwrap()
+}
+
+/// Items of smooth random numbers; the last rows of strokes are padding.
+fn items(signal: Signal, count: usize, seed: f32) -> Batch {
+    let size = signal.size();
+    let mut batch = Batch::zeros(signal, count);
+    for (i, v) in batch.data_mut().iter_mut().enumerate() {
+        let (item, at) = (i / size, i % size);
+        *v = (0.7 * at as f32 + seed + 1.3 * item as f32).sin() + 0.3 * (at % 3) as f32;
+        if matches!(signal, Signal::Strokes { .. }) && at % 3 == 2 {
+            let rows = size / 3;
+            *v = if at / 3 + 2 >= rows { -1.0 } else { f32::from(u8::from(at / 3 % 4 == 0)) };
+        }
+    }
+    batch
+}
+
+/// Items much like those of the bank, transformed.
+fn astray(c: &Canonicalizer, count: usize) -> Batch {
+    let near = items(c.model().signal(), count, 0.05);
+    transformed_copies(&near, c.space(), &Resample::default(), 8).unwrap()
+}
+
+fn fitted(network: &str, search: &str) -> Canonicalizer {
+    let model = model(network);
+    let batch = items(model.signal(), 60, 0.0);
+    let labels = model.run(&batch).unwrap().logits.iter().map(|z| argmax(z) as u32).collect();
+    let data = Samples::labelled(batch, labels).unwrap();
+    let config = Config {
+        search: Part::new(search),
+        gate: Part::new("always"),
+        budget: 20,
+        ..Config::of_signal(model.signal())
+    };
+    config.fit(model, &FitData::new(&data), &mut Silent).unwrap()
+}
+
+#[test]
+fn every_search_runs_on_strokes_and_clouds_within_its_budget() {
+    for network in ["lstm", "pointnet"] {
+        let mut c = fitted(network, "random");
+        let batch = astray(&c, 6);
+        for row in search::TABLE {
+            c.set_search(Part::new(row.name), 20).unwrap();
+            let found = c.predict(&batch).unwrap();
+            let solid = network == "pointnet";
+            for p in &found {
+                assert!(p.evaluations <= 21 && p.energy_after <= p.energy_before, "{}", row.name);
+                assert_eq!(matches!(p.map, Map::Space(_)), solid, "{network} {}", row.name);
+                assert!(c.space().contains(&p.pose), "{network} {}", row.name);
+            }
+            let moved = found.iter().any(|p| p.verdict == Verdict::Accepted);
+            assert!(moved, "{network} {}", row.name);
+        }
+    }
+}
+
+#[test]
+fn clouds_and_strokes_survive_an_artifact_and_do_not_depend_on_batches() {
+    for network in ["lstm", "pointnet"] {
+        let c = fitted(network, "rivals");
+        let batch = astray(&c, 9);
+        let whole = c.predict(&batch).unwrap();
+        let artifact = Artifact::from_bytes(network, &c.to_bytes().unwrap()).unwrap();
+        let again = artifact.join(model(network)).unwrap();
+        for i in 0..9 {
+            assert_eq!(again.predict(&batch.select(&[i])).unwrap()[0], whole[i], "{network} {i}");
+        }
+    }
+}
+
+/// The chain from energy to pose through the network, the inverse map and Gram-Schmidt.
+#[test]
+fn gradients_refine_clouds() {
+    let mut c = fitted("pointnet", "random");
+    assert!(c.model().differentiable().is_ok());
+    let batch = astray(&c, 12);
+    let mut look = |name: &str| {
+        c.set_search(Part::new(name), 60).unwrap();
+        let all = c.predict(&batch).unwrap();
+        all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64
+    };
+    let (random, refined) = (look("random"), look("random-refine"));
+    assert!(refined < random, "{random} -> {refined}");
+}
+
+#[test]
+fn a_space_of_the_wrong_dimension_is_refused_with_one_that_fits() {
+    for (network, text, help) in [
+        ("pointnet", "affine", "`-t so3`"),
+        ("lstm", "so3", "`-t affine`"),
+        ("lstm", "vertical", "`-t rotate`"),
+    ] {
+        let model = model(network);
+        let batch = items(model.signal(), 40, 0.0);
+        let data = Samples::labelled(batch, vec![0; 40]).unwrap();
+        let config = Config { space: SpaceConfig::parse(text).unwrap(), ..Config::default() };
+        let e = config.fit(model, &FitData::new(&data), &mut Silent).unwrap_err();
+        assert_eq!(e.code(), "config::space", "{e}");
+        assert!(e.help().contains(help), "{}", e.help());
+    }
+}
+
+/// Copies of a cloud keep all distances from the origin and between points, are not clamped,
+/// and do not depend on the batch.
+#[test]
+fn transformed_copies_of_points_are_moved_exactly() {
+    let cloud = items(Signal::Cloud { points: 30 }, 5, 0.2);
+    let space = SpaceConfig::of_signal(cloud.signal()).build().unwrap();
+    let copies = transformed_copies(&cloud, &space, &Resample::default(), 3).unwrap();
+    assert!(copies.data().iter().any(|v| *v < -0.5) && copies.data().iter().any(|v| *v > 1.1));
+    let norm = |p: &[f32]| p.iter().map(|v| v * v).sum::<f32>().sqrt();
+    for (a, b) in cloud.data().chunks(3).zip(copies.data().chunks(3)) {
+        assert!((norm(a) - norm(b)).abs() < 1e-5);
+    }
+    let alone = transformed_copies(&cloud.select(&[2]), &space, &Resample::default(), 3).unwrap();
+    assert_eq!(alone.item(0), copies.item(2));
+
+    let strokes = items(Signal::Strokes { length: 12 }, 3, 0.2);
+    let space = SpaceConfig::of_signal(strokes.signal()).build().unwrap();
+    let copies = transformed_copies(&strokes, &space, &Resample::default(), 3).unwrap();
+    for (a, b) in strokes.data().chunks(3).zip(copies.data().chunks(3)) {
+        assert_eq!(a[2].to_bits(), b[2].to_bits(), "pen");
+        assert_eq!(a[2] < 0.0, a == b, "padding stays, ink moves");
+    }
+}
+
+/// The copies of an input are those of its content, and a closed gate leaves the bare model.
+#[test]
+fn orbits_are_measured_for_every_signal() {
+    use upright::canonicalizer::Consistency;
+    for network in ["lstm", "pointnet", "resnet"] {
+        let mut c = fitted(network, "rivals");
+        let batch = items(c.model().signal(), 3, 0.3);
+        let orbits = c.orbits(&batch, 16, 1).unwrap();
+        assert!(orbits.iter().all(|o| o.canonical.of == 16 && o.canonical.hits >= 2), "{network}");
+        assert_eq!(c.orbits(&batch.select(&[1]), 16, 1).unwrap(), orbits[1..2], "{network}");
+        c.set_gate(Part::new("never")).unwrap();
+        let bare = Consistency::of(&c.orbits(&batch, 16, 1).unwrap());
+        assert_eq!(bare.canonical, bare.raw, "{network}");
+        assert_eq!(bare.raw, Consistency::of(&orbits).raw, "{network}");
+    }
+}
+
+/// Seeds from the principal axes are rotations of the space and survive the artifact.
+#[test]
+fn clouds_are_seeded_by_their_principal_axes() {
+    let c = fitted("pointnet", "rivals");
+    let moments = c.moments().unwrap();
+    let batch = astray(&c, 4);
+    let artifact = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
+    let again = artifact.join(model("pointnet")).unwrap();
+    for i in 0..4 {
+        let seeds = moments.seeds(c.space(), batch.signal(), batch.item(i), 30);
+        assert!(seeds.len() >= 4 && seeds.iter().all(|s| c.space().contains(s)), "{seeds:?}");
+        let few = again.moments().unwrap().seeds(c.space(), batch.signal(), batch.item(i), 3);
+        assert_eq!(few, seeds[..3]);
+    }
+}
