@@ -36,6 +36,22 @@ pub fn figure(signal: Signal, item: &[f32], side: u32) -> Option<RgbImage> {
     }
 }
 
+/// Side of a thumbnail, at most.
+const THUMBNAIL: u32 = 64;
+
+/// A small picture of an item for pages: images in their own pixels or reduced, other signals
+/// as [`figure`] draws them, a grey square if they cannot be shown.
+pub fn thumbnail(signal: Signal, item: &[f32]) -> RgbImage {
+    let picture = match pixels::picture(signal, item) {
+        Some(p) if p.width().max(p.height()) > THUMBNAIL => {
+            Some(p.thumbnail(THUMBNAIL, THUMBNAIL).into_rgb8())
+        }
+        Some(p) => Some(p.into_rgb8()),
+        None => figure(signal, item, THUMBNAIL),
+    };
+    picture.unwrap_or_else(|| RgbImage::from_pixel(THUMBNAIL, THUMBNAIL, Rgb([128; 3])))
+}
+
 fn strokes(item: &[f32], side: u32) -> RgbImage {
     let mut paths: Vec<Vec<[f32; 2]>> = Vec::new();
     for row in item.chunks_exact(3).filter(|row| row[2] >= 0.0) {

@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Try it", &["demo"]),
     ("Set up", &["inspect", "fit"]),
     ("Use", &["predict"]),
-    ("Understand", &["eval", "list"]),
+    ("Understand", &["eval", "report", "explain", "list"]),
     ("Parts", &["score", "warp"]),
 ];
 

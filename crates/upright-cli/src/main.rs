@@ -5,9 +5,12 @@
 mod commands;
 mod figure;
 mod help;
+mod html;
 mod pixels;
+mod plot;
 mod progress;
 mod sheet;
+mod study;
 
 use std::process::ExitCode;
 

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
+use upright::artifact::Artifact;
 use upright::canonicalizer::{
     Canonicalizer, Config, FitData, Prediction, Silent, transformed_copies,
 };
 use upright::config::{Part, Value};
-use upright::dataset::Samples;
+use upright::dataset::{Dataset, Samples};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
 use upright::samples;
@@ -17,10 +18,12 @@ use upright::warp::{View, warp};
 
 use super::eval::Tally;
 use super::setup::PartArgs;
+use super::{explain, report};
 use crate::Common;
 use crate::report::{Failure, Result};
 use crate::rows::Sink;
 use crate::sheet;
+use crate::study::Inputs;
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
@@ -29,7 +32,8 @@ pub const EXAMPLES: &str = "Examples:
   upright demo --signal clouds   furniture and goods as point clouds, turned in space
   upright demo --json            the same figures for programs
   upright demo --count 2000      more inputs
-  upright demo --score energy    another score, search, gate or space";
+  upright demo --score energy    another score, search, gate or space
+  upright demo --report demo.html --explain one.svg";
 
 /// Inputs in the bank, and held out to calibrate on.
 const TRAINING: usize = 5000;
@@ -113,6 +117,12 @@ pub struct Args {
     /// Folder to write into [default: runs/demo/N, counting up]
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Also write an HTML report on these inputs
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Also explain one transformed input in a picture, .svg or .html
+    #[arg(long, value_name = "FILE")]
+    explain: Option<PathBuf>,
     #[command(flatten)]
     parts: PartArgs,
 }
@@ -133,10 +143,16 @@ struct Report {
     tau: f32,
     lines: Vec<Line>,
     sheet: String,
+    #[serde(rename = "report")]
+    page: Option<String>,
+    explained: Option<String>,
 }
 
 /// Runs the demo.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
+    if let Some(path) = &args.explain {
+        explain::check(path)?;
+    }
     let start = Instant::now();
     let scene = args.signal.scene();
     let options = Options {
@@ -145,7 +161,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         engine: common.engine(),
         ..Options::default()
     };
-    let model = Model::from_bytes(scene.title, scene.model, &options)?;
+    let mut model = Model::from_bytes(scene.title, scene.model, &options)?;
+    model.set_class_names(scene.names.iter().map(|&name| name.into()).collect());
     let mut config = Config { calibration: 1000, ..args.parts.config(common)? };
     args.parts.suit(&mut config, &model);
     if let Some(margin) = scene.margin
@@ -162,6 +179,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let labels = test.labels().unwrap_or(&[]).to_vec();
     let (upright, transformed) = halves(&c, &test, half, common.seed)?;
 
+    let pages = Instant::now();
+    write_pages(args, &scene, &mut c, &test, common)?;
+    let pages = pages.elapsed();
     let mut lines = Vec::new();
     let mut shown = Vec::new();
     for (name, gate) in
@@ -190,10 +210,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         seed: common.seed,
         signal: args.signal,
         inputs: 2 * half,
-        seconds: start.elapsed().as_secs_f64(),
+        seconds: start.elapsed().saturating_sub(pages).as_secs_f64(),
         tau,
         lines,
         sheet: path.display().to_string(),
+        page: args.report.as_ref().map(|p| p.display().to_string()),
+        explained: args.explain.as_ref().map(|p| p.display().to_string()),
     };
     let text = if common.json {
         serde_json::to_string(&report).unwrap_or_default() + "\n"
@@ -203,6 +225,49 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut out = Sink::open(None)?;
     out.write(text.as_bytes())?;
     out.finish()
+}
+
+/// Writes the report and the explanation that were asked for.
+fn write_pages(
+    args: &Args,
+    scene: &Scene,
+    c: &mut Canonicalizer,
+    test: &Samples,
+    common: &Common,
+) -> Result<()> {
+    let half = test.batch().len() / 2;
+    let part = |rows: std::ops::Range<usize>| {
+        let labels = test.labels().unwrap_or(&[])[rows.clone()].to_vec();
+        Samples::labelled(test.batch().select(&rows.collect::<Vec<_>>()), labels)
+    };
+    let (upright, other) = (part(0..half)?, part(half..2 * half)?);
+    let seed = common.seed;
+    let inputs = [
+        Inputs { kind: "upright", data: &upright, source: None, copies: false, seed },
+        Inputs { kind: "transformed", data: &other, source: None, copies: true, seed },
+    ];
+    if let Some(path) = &args.report {
+        let digest = Artifact::from_bytes("demo", &c.to_bytes()?)?.manifest.digest;
+        let names = report::Names {
+            model: format!("built-in {}", scene.title),
+            artifact: format!("fitted for this demo ({})", &digest[..digest.len().min(16)]),
+            data: scene.noun[1].into(),
+            transformed: None,
+        };
+        report::write(&report::make(c, &inputs, &names, common)?, path, None)?;
+    }
+    if let Some(path) = &args.explain {
+        let (batch, _) = inputs[1].read(c, &(0..half).collect::<Vec<_>>())?;
+        let predictions = c.predict(&batch)?;
+        let drop = |i: usize| predictions[i].energy_before - predictions[i].energy_after;
+        let right = |i: usize| Some(predictions[i].label) == other.label(i);
+        let mended = |&i: &usize| right(i) && predictions[i].raw_label != predictions[i].label;
+        let best = (0..half).filter(mended).max_by(|&a, &b| drop(a).total_cmp(&drop(b)));
+        let row = best.unwrap_or(0);
+        let name = format!("number {row} of the test {}, {} at random", scene.noun[1], scene.moved);
+        explain::write(c, &batch.select(&[row]), &name, path)?;
+    }
+    Ok(())
 }
 
 /// The first half as it is, the second under random poses.
@@ -303,6 +368,11 @@ fn table(report: &Report, scene: &Scene, bank: usize) -> String {
         );
     }
     let _ = writeln!(out, "sheet   {}", report.sheet);
+    for (name, path) in [("report", &report.page), ("one", &report.explained)] {
+        if let Some(path) = path {
+            let _ = writeln!(out, "{name:<7} {path}");
+        }
+    }
     let _ = writeln!(out, "next    upright fit YOUR_MODEL.onnx YOUR_TRAIN_FOLDER");
     out
 }

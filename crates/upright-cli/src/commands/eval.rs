@@ -18,6 +18,7 @@ use crate::data::{DataArgs, Source, Want};
 use crate::progress::Progress;
 use crate::report::Result;
 use crate::rows::Sink;
+use crate::study::{Inputs, Latency, Percentiles};
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
@@ -109,6 +110,8 @@ struct Report {
     seed: u64,
     upright: Tally,
     transformed: Tally,
+    latency: Vec<Percentiles>,
+    timed: usize,
 }
 
 /// Measures and prints.
@@ -127,6 +130,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             Some(open(path, &args.reading, Want::Labelled, c.model(), common)?)
         }
     };
+    let other = given.as_ref().unwrap_or(&upright);
+    let latency = time(&c, [(&upright, false), (other, given.is_none())], common)?;
     let report = Report {
         transforms: if given.is_some() { "given" } else { "synthetic" },
         seed: common.seed,
@@ -135,6 +140,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             Some(source) => measure(&c, source, false, "transformed", common)?,
             None => measure(&c, &upright, true, "transformed", common)?,
         },
+        latency: latency.percentiles(),
+        timed: latency.splits.len(),
     };
     for source in std::iter::once(&upright).chain(&given) {
         note(source, common)?;
@@ -176,6 +183,17 @@ fn measure(
     Ok(tally)
 }
 
+/// Times single inputs of both kinds.
+fn time(c: &Canonicalizer, sources: [(&Source, bool); 2], common: &Common) -> Result<Latency> {
+    let mut all = Latency::default();
+    for (source, copies) in sources {
+        let kind = if copies { "transformed" } else { "upright" };
+        let inputs = Inputs { kind, data: source, source: Some(source), copies, seed: common.seed };
+        all = all.with(&Latency::measure(c, &inputs)?);
+    }
+    Ok(all)
+}
+
 fn table(report: &Report) -> String {
     let Report { upright: up, transformed: tr, .. } = report;
     let accuracy = |share: &Share| {
@@ -197,6 +215,16 @@ fn table(report: &Report) -> String {
     line("accepted", part(&up.accepted), part(&tr.accepted));
     line("views an image", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
     line("ms an image", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
+    let _ = writeln!(out, "\n{:18} {:>9} {:>9} {:>9}", "ms a decision", "p50", "p95", "p99");
+    for p in &report.latency {
+        let _ = writeln!(out, "  {:16} {:>9.2} {:>9.2} {:>9.2}", p.part, p.p50, p.p95, p.p99);
+    }
+    let _ = writeln!(
+        out,
+        "  {} inputs of both kinds answered one by one; warp, model and score timed again on their \
+         views in one batch, search is the rest\n",
+        report.timed
+    );
     let _ = writeln!(out, "intervals: Wilson, 95 %; seed {}", report.seed);
     out
 }

@@ -2,10 +2,12 @@
 
 mod demo;
 mod eval;
+mod explain;
 mod fit;
 mod inspect;
 mod list;
 mod predict;
+mod report;
 mod score;
 mod setup;
 mod tune;
@@ -32,6 +34,12 @@ pub enum Command {
     /// Accuracy on upright and transformed data, before and after
     #[command(after_long_help = eval::EXAMPLES)]
     Eval(eval::Args),
+    /// Accuracy, trade-off, pictures and times in one HTML file
+    #[command(after_long_help = report::EXAMPLES)]
+    Report(report::Args),
+    /// One input in one picture: its views, the landscape, the search, the gate's reason
+    #[command(after_long_help = explain::EXAMPLES)]
+    Explain(explain::Args),
     /// Show the parts there are, with what they need and take
     #[command(after_long_help = list::EXAMPLES)]
     List(list::Args),
@@ -52,6 +60,8 @@ impl Command {
             Command::Fit(args) => fit::run(args, common),
             Command::Predict(args) => predict::run(args, common),
             Command::Eval(args) => eval::run(args, common),
+            Command::Report(args) => report::run(args, common),
+            Command::Explain(args) => explain::run(args, common),
             Command::List(args) => list::run(args, common),
             Command::Score(args) => score::run(args, common),
             Command::Warp(args) => warp::run(args, common),

@@ -224,6 +224,15 @@ pub fn artifact_path(model: &Path, given: Option<&PathBuf>) -> PathBuf {
 
 /// Reads an artifact and joins it with its model.
 pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicalizer> {
+    Ok(load_with_digest(model, artifact, common)?.0)
+}
+
+/// The same, with the artifact's digest.
+pub fn load_with_digest(
+    model: &Path,
+    artifact: &Path,
+    common: &Common,
+) -> Result<(Canonicalizer, String)> {
     if !artifact.exists() {
         return Err(Failure::usage(
             format!("there is no artifact `{}`", artifact.display()),
@@ -242,7 +251,8 @@ pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicali
             options.micro_batch = None;
         }
     }
-    Ok(artifact.join(Model::load(model, &options)?)?)
+    let digest = artifact.manifest.digest.clone();
+    Ok((artifact.join(Model::load(model, &options)?)?, digest))
 }
 
 /// Gives a canonicalizer that switches its second model.

@@ -47,3 +47,17 @@ fn the_table_ends_with_the_next_command() {
     }
     assert!(folder.path().join("here/before-after.png").exists());
 }
+
+#[test]
+fn the_demo_writes_a_report_and_explains_a_digit_on_request() {
+    let folder = tempdir().unwrap();
+    let small = ["demo", "--count", "40", "--budget", "12", "--score", "energy"];
+    let pages = ["--report", "r.html", "--explain", "d.svg"];
+    let ran = upright(folder.path(), &[&small[..], &pages].concat());
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("report  r.html") && ran.out.contains("one     d.svg"), "{}", ran.out);
+    let html = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    assert!(html.contains("built-in digit classifier") && html.len() < 3_000_000);
+    let svg = std::fs::read_to_string(folder.path().join("d.svg")).unwrap();
+    assert!(svg.contains("Most probable classes"), "`energy` has no neighbours");
+}

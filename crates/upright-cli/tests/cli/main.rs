@@ -4,6 +4,7 @@
 mod demo;
 mod errors;
 mod list;
+mod report;
 mod score;
 mod signals;
 mod support;

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::{FIT, digits, model, upright};
 use tempfile::{TempDir, tempdir};
 
-fn fitted() -> TempDir {
+pub(crate) fn fitted() -> TempDir {
     let folder = tempdir().unwrap();
     model(folder.path());
     digits(folder.path(), "train", 300, 1);
@@ -47,7 +47,10 @@ fn a_model_is_inspected_fitted_used_and_judged() {
     let csv = upright(folder, &["predict", "model.onnx", "test", "--out", "rows.csv"]);
     assert_eq!((csv.code, csv.out.as_str()), (0, ""));
     let text = std::fs::read_to_string(folder.join("rows.csv")).unwrap();
-    assert!(text.starts_with("path,label,class,model_label,verdict,energy_before,"), "{text}");
+    assert!(
+        text.starts_with("path,label,class,rival,model_label,verdict,energy_before,"),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 41);
 
     let judged = upright(folder, &["eval", "model.onnx", "test", "--json"]);
@@ -55,6 +58,10 @@ fn a_model_is_inspected_fitted_used_and_judged() {
     let json: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
     assert_eq!(json["transforms"], "synthetic");
     assert_eq!(json["upright"]["model"]["of"], 40);
+    let parts: Vec<&str> =
+        json["latency"].as_array().unwrap().iter().map(|p| p["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["decode", "warp", "model", "score", "search", "total"]);
+    assert!(json["latency"][5]["p50"].as_f64().unwrap() > 0.0);
     let table = upright(folder, &["eval", "model.onnx", "test"]).out;
     assert!(table.contains("right -> wrong") && table.contains("Wilson"), "{table}");
     let given = upright(folder, &["eval", "model.onnx", "test", "--transformed", "test", "--json"]);

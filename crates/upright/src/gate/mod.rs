@@ -18,7 +18,7 @@ mod never;
 mod threshold;
 mod tradeoff;
 
-pub use tradeoff::{Point, curve, potential};
+pub use tradeoff::{Point, curve, curve_behind, potential};
 
 /// What a gate is told of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::margin::{Margin, Scale};
-use super::{Calibration, Case};
+use super::{Calibration, Case, Gate, Look};
 use crate::error::{Error, Result};
 use crate::stats::Share;
 
@@ -59,15 +59,21 @@ struct Flip {
 /// Every threshold of interest at one margin, from `never` to `always`. Inputs without a
 /// label or without a search are left out.
 pub fn curve(calibration: &Calibration, margin: f32) -> Vec<Point> {
-    sweep(calibration, &Scale::new(margin, calibration))
+    let scale = Scale::new(margin, calibration);
+    sweep(calibration, |raw, best| scale.clear(raw.energy, best.energy))
 }
 
-fn sweep(calibration: &Calibration, scale: &Scale) -> Vec<Point> {
+/// As [`curve`], with views believed where a fitted gate believes them: only its threshold
+/// moves.
+pub fn curve_behind(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
+    sweep(cases, |raw, best| gate.accept(raw, best))
+}
+
+fn sweep(calibration: &Calibration, accept: impl Fn(Look, Look) -> bool) -> Vec<Point> {
     let flip = |upright: bool, case: &Case| {
         let (truth, best) = (case.truth?, case.best?);
         let raw = case.raw;
-        let after =
-            if scale.clear(raw.energy, best.energy) { best.label } else { raw.label } == truth;
+        let after = if accept(raw, best) { best.label } else { raw.label } == truth;
         Some(Flip { energy: raw.energy, upright, kept: raw.label == truth, searched: after })
     };
     let mut flips: Vec<Flip> = calibration.upright.iter().filter_map(|c| flip(true, c)).collect();
@@ -153,7 +159,8 @@ fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool)
     let scale = Scale::new(0.0, calibration);
     let mut best = Best { value: f64::NEG_INFINITY, searched: 0, tau: f32::INFINITY, margin: 0.0 };
     for &margin in MARGINS.iter().rev() {
-        for p in sweep(calibration, &scale.with(margin)) {
+        let trial = scale.with(margin);
+        for p in sweep(calibration, |raw, best| trial.clear(raw.energy, best.energy)) {
             if p.tau < f32::INFINITY && !allowed(&p) {
                 continue;
             }
@@ -209,6 +216,17 @@ mod tests {
                 (low, 1, 2, 1)
             ]
         );
+    }
+
+    /// The gate `always` believes any lower view, as a margin of 0 does.
+    #[test]
+    fn the_curve_behind_a_gate_follows_what_the_gate_believes() {
+        let (upright, transformed) = cases();
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let always = crate::gate::fit(&crate::config::Part::new("always"), &calibration).unwrap();
+        assert_eq!(curve_behind(always.as_ref(), &calibration), curve(&calibration, 0.0));
+        let strict = Margin::new(0.0, Scale::new(1.0, &calibration));
+        assert!(curve_behind(&strict, &calibration).iter().all(|p| p.harmed == 0));
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn load(settings: &Settings, state: &State) -> Result<Box<dyn Score>> {
 #[cfg(test)]
 mod tests {
     use crate::config::Part;
-    use crate::score::bank::worked::{correct, near, squared};
+    use crate::score::bank::worked::{correct, fitted, near, squared};
 
     #[test]
     fn energies_equal_those_worked_by_hand() {
@@ -51,5 +51,15 @@ mod tests {
         near(&squared(Part::new("knn")), [(9.0 + 9.0 + 13.0) / 3.0; 2]);
         // 1 - cos: 1 (zero vector), 0, 1, 1 - 0.6.
         near(&Part::new("knn").word("metric", "cosine"), [(0.0 + 0.4 + 1.0) / 3.0; 2]);
+    }
+
+    /// From (3,0): (0,0) of class 0 and (6,0) of class 1 at 3, then (0,2) of class 0.
+    #[test]
+    fn neighbours_come_nearest_first_with_their_classes() {
+        let (score, query) = fitted(&Part::new("knn"));
+        let found = score.neighbours(&query).unwrap();
+        let classes: Vec<u32> = found[0].iter().map(|n| n.class).collect();
+        assert_eq!(classes, [0, 1, 0]);
+        assert!((found[1][2].distance - 13f32.sqrt()).abs() < 1e-6);
     }
 }

@@ -59,10 +59,26 @@ pub trait Score: Send + Sync + std::fmt::Debug {
     /// What to store so that `load` gives the same score, bit for bit.
     fn state(&self) -> State;
 
+    /// The remembered samples that make each row's energy, nearest first; `None` if the score
+    /// remembers no samples, no neighbours where a row has none.
+    fn neighbours(&self, outputs: &Outputs) -> Option<Vec<Vec<Neighbour>>> {
+        let _ = outputs;
+        None
+    }
+
     /// What is worth knowing about the fit, e.g. what compressing the bank has lost.
     fn note(&self) -> Option<String> {
         None
     }
+}
+
+/// A remembered sample near an input.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// Its class; 0 if the bank had no labels.
+    pub class: u32,
+    /// Its distance in the score's metric.
+    pub distance: f32,
 }
 
 /// The samples a score is fitted on: familiar inputs seen by the model.

@@ -242,6 +242,11 @@ impl Index {
         self.offsets.len() - 1
     }
 
+    /// The class of a row.
+    pub(in crate::score) fn class_of(&self, row: usize) -> u32 {
+        self.offsets.partition_point(|&start| start as usize <= row).saturating_sub(1) as u32
+    }
+
     /// The rows of a class; empty for one that has none.
     pub(in crate::score) fn class(&self, class: usize) -> std::ops::Range<usize> {
         match self.offsets.get(class..class + 2) {

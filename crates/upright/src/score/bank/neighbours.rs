@@ -8,7 +8,7 @@
 
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
-use crate::score::Score;
+use crate::score::{Neighbour, Score};
 use crate::state::State;
 use crate::tensor::{Matrix, argmax};
 
@@ -121,6 +121,15 @@ impl Score for Neighbours {
 
     fn state(&self) -> State {
         self.index.state()
+    }
+
+    fn neighbours(&self, outputs: &Outputs) -> Option<Vec<Vec<Neighbour>>> {
+        let neighbour = |found: Found| Neighbour {
+            class: self.index.class_of(found.row as usize),
+            distance: found.distance as f32,
+        };
+        let found = self.find(outputs).into_iter().map(Option::unwrap_or_default);
+        Some(found.map(|near| near.into_iter().map(neighbour).collect()).collect())
     }
 
     fn note(&self) -> Option<String> {

@@ -1,0 +1,294 @@
+//! `upright report`: everything worth knowing about a fitted canonicalizer on
+//! labelled data, in one HTML file.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use upright::canonicalizer::{Canonicalizer, Transforms, Verdict};
+use upright::tensor::Batch;
+use upright::warp::{View, warp};
+
+use super::fit::note;
+use super::predict::OtherParts;
+use super::setup::{artifact_path, load_with_digest, note_gradient, open};
+use crate::Common;
+use crate::data::{DataArgs, Want};
+use crate::figure;
+use crate::html::{self, Cell, Drawn, Material, Page};
+use crate::report::Result;
+use crate::rows::Sink;
+use crate::study::{self, Inputs, Latency, Outcome, Side, Study};
+
+/// Shown at the end of the long help.
+pub const EXAMPLES: &str = "Examples:
+  upright report model.onnx test/                           writes report.html
+  upright report model.onnx test/ --transformed rotated/ -o rotated.html
+  upright report model.onnx test/ --limit 500 --csv figures/
+  upright demo --report demo.html                           the same on built-in digits";
+
+/// Most pairs shown of each kind.
+const SHOWN: [usize; 2] = [24, 104];
+
+/// Most bytes of all pictures together.
+const ROOM: usize = 1_500_000;
+
+/// Cells of a landscape, across and up.
+const CELLS: (usize, usize) = (48, 15);
+
+/// Arguments of the command.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The classifier, an ONNX file
+    model: PathBuf,
+    /// Labelled, upright data
+    data: PathBuf,
+    /// Labelled data that are really transformed [default: copies under random poses]
+    #[arg(long, value_name = "DATA")]
+    transformed: Option<PathBuf>,
+    /// The artifact [default: the model's name with .upright]
+    #[arg(long, short, value_name = "FILE")]
+    artifact: Option<PathBuf>,
+    /// The HTML file to write
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    out: PathBuf,
+    /// Also write the data of every figure, and a row for every input, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    other: OtherParts,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    report: String,
+    bytes: usize,
+    verdict: &'a str,
+}
+
+/// Studies the data and writes the page.
+pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let artifact = artifact_path(&args.model, args.artifact.as_ref());
+    let (mut c, digest) = load_with_digest(&args.model, &artifact, common)?;
+    args.other.apply(&mut c)?;
+    note_gradient(&c, common)?;
+    let data = std::slice::from_ref(&args.data);
+    let upright = open(data, &args.reading, Want::Labelled, c.model(), common)?;
+    let given = match &args.transformed {
+        None => None,
+        Some(path) => {
+            let path = std::slice::from_ref(path);
+            Some(open(path, &args.reading, Want::Labelled, c.model(), common)?)
+        }
+    };
+    let other = given.as_ref().unwrap_or(&upright);
+    let inputs = [
+        Inputs {
+            kind: "upright",
+            data: &upright,
+            source: Some(&upright),
+            copies: false,
+            seed: common.seed,
+        },
+        Inputs {
+            kind: "transformed",
+            data: other,
+            source: Some(other),
+            copies: given.is_none(),
+            seed: common.seed,
+        },
+    ];
+    let names = Names {
+        model: args.model.display().to_string(),
+        artifact: format!("{} ({})", artifact.display(), &digest[..digest.len().min(16)]),
+        data: args.data.display().to_string(),
+        transformed: args.transformed.as_ref().map(|p| p.display().to_string()),
+    };
+    let page = make(&mut c, &inputs, &names, common)?;
+    for source in std::iter::once(&upright).chain(&given) {
+        note(source, common)?;
+    }
+    write(&page, &args.out, args.csv.as_deref())?;
+    if common.json {
+        let row = Written {
+            report: args.out.display().to_string(),
+            bytes: page.html.len(),
+            verdict: &page.verdict,
+        };
+        let mut out = Sink::open(None)?;
+        out.write((serde_json::to_string(&row).unwrap_or_default() + "\n").as_bytes())?;
+        out.finish()?;
+    } else if !common.quiet {
+        eprintln!("verdict    {}", page.verdict);
+        let size = page.html.len() as f64 / 1e6;
+        eprintln!("wrote      {} ({size:.1} MB)", args.out.display());
+    }
+    Ok(())
+}
+
+/// What a run worked on.
+pub struct Names {
+    /// The model.
+    pub model: String,
+    /// The artifact and its fingerprint.
+    pub artifact: String,
+    /// The upright data.
+    pub data: String,
+    /// The transformed data, if they were given.
+    pub transformed: Option<String>,
+}
+
+/// Writes the page and, if asked, the data of its figures.
+pub fn write(page: &Page, path: &Path, csv: Option<&Path>) -> Result<()> {
+    upright::artifact::write_whole(path, page.html.as_bytes())?;
+    csv.map_or(Ok(()), |folder| page.write_data(folder))
+}
+
+/// Studies upright and transformed inputs and draws the page.
+pub fn make(
+    c: &mut Canonicalizer,
+    inputs: &[Inputs; 2],
+    names: &Names,
+    common: &Common,
+) -> Result<Page> {
+    let [upright, transformed] = inputs;
+    let study = Study {
+        upright: Side::study(c, upright, common)?,
+        transformed: Side::study(c, transformed, common)?,
+        transforms: if transformed.copies { Transforms::Synthetic } else { Transforms::Given },
+    };
+    let budgets = study::budgets(c, upright, transformed, common)?;
+    let latency = [Latency::measure(c, upright)?, Latency::measure(c, transformed)?];
+    let c = &*c;
+    let mut cells = Vec::new();
+    let mut room = ROOM;
+    for ((inputs, side), most) in inputs.iter().zip(study.sides()).zip(SHOWN) {
+        for i in html::pick_cells(side, most) {
+            let cell = cell(c, inputs, &side.outcomes[i])?;
+            let Some(left) = room.checked_sub(cell.pictures.iter().map(String::len).sum()) else {
+                break;
+            };
+            room = left;
+            cells.push(cell);
+        }
+    }
+    let material = Material {
+        canonicalizer: c,
+        landscapes: landscapes(c, transformed, &study.transformed)?,
+        facts: facts(c, &study, names, common),
+        study: &study,
+        cells,
+        budgets,
+        latency,
+    };
+    let all = html::all_inputs(c, &study, |kind, row| inputs[kind].name(row));
+    Ok(Page::new(&material, all))
+}
+
+fn cell(c: &Canonicalizer, inputs: &Inputs, outcome: &Outcome) -> Result<Cell> {
+    let (batch, _) = inputs.read(c, &[outcome.row])?;
+    Ok(Cell {
+        kind: inputs.kind,
+        name: inputs.name(outcome.row),
+        pictures: pictures(c, &batch, outcome.prediction.map)?,
+        outcome: outcome.clone(),
+    })
+}
+
+/// An input and a view of it, as addresses that hold them.
+pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::map::Map) -> Result<[String; 2]> {
+    let view = warp(batch, &[View { item: 0, map }], &c.config().resample)?;
+    let draw = |b: &Batch| html::picture(&figure::thumbnail(b.signal(), b.item(0)));
+    Ok([draw(batch), draw(&view)])
+}
+
+/// Landscapes of the most telling inputs: one mended, one rejected, one that stays wrong.
+fn landscapes(c: &Canonicalizer, inputs: &Inputs, side: &Side) -> Result<Vec<Drawn>> {
+    let accepted = |o: &Outcome| o.prediction.verdict == Verdict::Accepted;
+    let strongest = |want: &dyn Fn(&Outcome) -> bool| {
+        let mut wanted: Vec<&Outcome> = side.outcomes.iter().filter(|o| want(o)).collect();
+        wanted.sort_by(|a, b| b.gain.abs().total_cmp(&a.gain.abs()).then(a.row.cmp(&b.row)));
+        wanted.first().copied()
+    };
+    let picks = [
+        ("Mended", strongest(&|o| !o.before() && o.after())),
+        ("Searched, but wrong", strongest(&|o| accepted(o) && !o.after())),
+        ("Rejected", strongest(&|o| o.prediction.verdict == Verdict::Rejected)),
+    ];
+    let mut drawn = Vec::new();
+    for (words, outcome) in picks {
+        let Some(o) = outcome else { continue };
+        let (batch, _) = inputs.read(c, &[o.row])?;
+        let Some(trace) = c.trace(&batch)?.into_iter().next() else { continue };
+        let pose = match c.read(&trace) {
+            Some(answer) if accepted(o) => trace.seen[answer.view].pose.clone(),
+            _ => trace.raw.pose.clone(),
+        };
+        let class = |label: u32| c.model().class_name(label as usize);
+        let heading = format!(
+            "{words}: {}, true class {}, the model says {}, the answer is {}",
+            inputs.name(o.row),
+            class(o.truth),
+            class(o.prediction.raw_label),
+            class(o.prediction.label)
+        );
+        if let Some(landscape) = study::landscape(c, &batch, trace, &pose, CELLS)? {
+            let pictures = pictures(c, &batch, o.prediction.map)?;
+            drawn.push(Drawn { heading, truth: o.truth, pictures, landscape });
+        }
+    }
+    Ok(drawn)
+}
+
+fn facts(
+    c: &Canonicalizer,
+    study: &Study,
+    names: &Names,
+    common: &Common,
+) -> Vec<(&'static str, String)> {
+    let config = c.config();
+    let [up, tr] = study.sides().map(|s| format!("{:016x}", s.health.fingerprint));
+    let axes: Vec<&str> = config.space.axes.iter().map(|a| a.axis.as_str()).collect();
+    let start = |hash: &str| hash.chars().take(16).collect::<String>();
+    vec![
+        ("model", format!("{} ({})", names.model, start(c.model().fingerprint()))),
+        ("artifact", names.artifact.clone()),
+        ("data", format!("{} ({up}), {} inputs", names.data, study.upright.outcomes.len())),
+        (
+            "transforms",
+            match &names.transformed {
+                Some(data) => {
+                    format!("given: {data} ({tr}), {} inputs", study.transformed.outcomes.len())
+                }
+                None => format!(
+                    "synthetic: copies under random poses, {} inputs",
+                    study.transformed.outcomes.len()
+                ),
+            },
+        ),
+        ("score", config.score.name.clone()),
+        ("search", format!("{}, {} views", config.search.name, config.budget)),
+        ("gate", format!("{}, tau {}", config.gate.name, html::number(c.gate().tau().into()))),
+        ("readout", config.readout.name.clone()),
+        ("space", axes.join(", ")),
+        ("bank", format!("{} samples", c.report().bank)),
+        ("seed", common.seed.to_string()),
+        ("version", concat!("upright ", env!("CARGO_PKG_VERSION")).into()),
+        ("command", command_line()),
+    ]
+}
+
+/// The command as it was typed, without the binary's folder.
+fn command_line() -> String {
+    let quoted = |word: std::borrow::Cow<str>| {
+        let plain = |ch: char| ch.is_alphanumeric() || "-_./=:,+@%".contains(ch);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.into_owned()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy()));
+    std::iter::once("upright".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,66 @@
+//! Accuracy against budget: some inputs answered again with smaller and with
+//! twice the budget, by the same search behind the same gate.
+
+use upright::canonicalizer::{Accuracy, Canonicalizer};
+use upright::dataset::Dataset;
+
+use super::Inputs;
+use crate::Common;
+use crate::progress::Progress;
+use crate::report::Result;
+
+/// Most inputs of each kind that are answered again.
+const SAMPLE: usize = 120;
+
+/// What one budget does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Views a search may look at.
+    pub views: usize,
+    /// Upright inputs.
+    pub upright: Accuracy,
+    /// Transformed ones.
+    pub transformed: Accuracy,
+}
+
+/// Evenly spaced rows, at most so many.
+pub(super) fn sample(data: &dyn Dataset, most: usize) -> Vec<usize> {
+    let (n, most) = (data.len(), most.max(1));
+    let step = n.div_ceil(most).max(1);
+    (0..n).step_by(step).collect()
+}
+
+/// Answers samples with an eighth, a quarter, half, all and twice the fitted budget.
+pub fn budgets(
+    c: &mut Canonicalizer,
+    upright: &Inputs,
+    transformed: &Inputs,
+    common: &Common,
+) -> Result<Vec<Budget>> {
+    let (search, fitted) = (c.config().search.clone(), c.config().budget);
+    let mut sizes: Vec<usize> =
+        [fitted.div_ceil(8), fitted.div_ceil(4), fitted.div_ceil(2), fitted, 2 * fitted].into();
+    sizes.dedup();
+    let bar = Progress::start("budgets", sizes.len(), common.quiet);
+    let mut seen = Vec::new();
+    for budget in sizes {
+        c.set_search(search.clone(), budget)?;
+        let answer = |inputs: &Inputs| -> Result<Accuracy> {
+            let mut accuracy = Accuracy::default();
+            for rows in sample(inputs.data, SAMPLE).chunks(super::CHUNK) {
+                let (batch, rows) = inputs.read(c, rows)?;
+                let labels: Vec<_> = rows.iter().map(|&row| inputs.data.label(row)).collect();
+                accuracy.add(&c.predict(&batch)?, &labels);
+            }
+            Ok(accuracy)
+        };
+        seen.push(Budget {
+            views: budget,
+            upright: answer(upright)?,
+            transformed: answer(transformed)?,
+        });
+        bar.advance(1);
+    }
+    c.set_search(search, fitted)?;
+    Ok(seen)
+}
