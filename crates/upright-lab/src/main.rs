@@ -5,9 +5,9 @@ mod cost;
 mod fuzz;
 mod model;
 mod onnx_write;
+mod orbit;
 #[cfg(feature = "train")]
 mod pooled;
-mod orbit;
 mod resnet;
 mod searches;
 mod train;

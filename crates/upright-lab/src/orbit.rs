@@ -83,11 +83,7 @@ pub(crate) fn load(path: &Path, artifact: Option<&Path>) -> upright::Result<Cano
     artifact.join(model)
 }
 
-fn given(
-    args: &Args,
-    path: &Path,
-    data: &Path,
-) -> Result<(Canonicalizer, Batch), String> {
+fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch), String> {
     let c = load(path, args.artifact.as_deref()).map_err(|e| e.to_string())?;
     let model = c.model();
     let limit = Some(args.reading.limit.unwrap_or(args.count).min(args.count));

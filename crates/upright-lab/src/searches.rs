@@ -110,9 +110,9 @@ fn inputs(args: &Args, c: &Canonicalizer) -> Result<(Batch, Vec<u32>), String> {
 fn part(word: &str) -> Part {
     let mut words = word.split(':');
     let start = Part::new(words.next().unwrap_or_default());
-    words.filter_map(|setting| setting.split_once('=')).fold(start, |part, (name, value)| {
-        part.with(name, upright::config::Value::parse(value))
-    })
+    words
+        .filter_map(|setting| setting.split_once('='))
+        .fold(start, |part, (name, value)| part.with(name, upright::config::Value::parse(value)))
 }
 
 fn measure(

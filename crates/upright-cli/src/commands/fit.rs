@@ -222,7 +222,9 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
         tuned.trials, tuned.accuracy.0, tuned.accuracy.1,
     );
     if let Some((before, after)) = tuned.searched {
-        eprintln!("           with the search chosen {before:.1} -> {after:.1} % of a third of them");
+        eprintln!(
+            "           with the search chosen {before:.1} -> {after:.1} % of a third of them"
+        );
     }
     eprintln!("           log {}", log.display());
     for tap in &tuned.taps {

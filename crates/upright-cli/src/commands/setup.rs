@@ -120,7 +120,7 @@ pub struct PartArgs {
     #[arg(long, value_name = "NAME", default_value = "knn")]
     pub score: String,
     /// Where to look for a better view (`upright list searches`)
-    #[arg(long, value_name = "NAME", default_value = "random")]
+    #[arg(long, value_name = "NAME", default_value = "rivals")]
     pub search: String,
     /// Which inputs to search (`upright list gates`)
     #[arg(long, value_name = "NAME", default_value = "conformal")]

@@ -4,6 +4,7 @@
 //! [`Config::fit`] makes one from data; only then can it
 //! [`Canonicalizer::predict`].
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::abstain::{Abstain, Doubt};
@@ -73,11 +74,11 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// `knn` + `random` + `conformal` over the affine family with 60 views.
+    /// `knn` + `rivals` + `conformal` over the affine family with 60 views.
     fn default() -> Self {
         Config {
             score: Part::new("knn"),
-            search: Part::new("random"),
+            search: Part::new("rivals"),
             readout: Part::new("lowest"),
             gate: Part::new("conformal"),
             switch: None,
@@ -406,7 +407,8 @@ impl Canonicalizer {
             return self.switch_rows(batch, rows, traces);
         }
         let starts: Vec<Seen> = traces.iter().map(|t| t.raw.clone()).collect();
-        let seeds: Vec<Vec<Vec<f32>>> = rows.iter().map(|&row| self.seeds(batch, row)).collect();
+        let seeds: Vec<Vec<Vec<f32>>> =
+            rows.par_iter().map(|&row| self.seeds(batch, row)).collect();
         let mut runs: Vec<Box<dyn Run + '_>> = rows
             .iter()
             .zip(&starts)

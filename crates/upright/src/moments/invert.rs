@@ -10,6 +10,8 @@ const STARTS: usize = 96;
 /// How many of them.
 const TRIES: usize = 3;
 const ROUNDS: usize = 8;
+/// A round that leaves more than this share of the difference is the last.
+const STALLED: f64 = 0.9;
 /// Largest difference of a map's entries, as a share of the map's size, that still counts
 /// as the same map.
 const NEAR: f64 = 0.12;
@@ -42,9 +44,14 @@ impl Inverter {
         let mut best: Option<(f64, Vec<f32>)> = None;
         for &(_, start) in order.iter().take(TRIES) {
             let mut pose = self.starts[start].0.clone();
+            let mut before = f64::INFINITY;
             for round in 0..=ROUNDS {
                 let Some(m) = linear(&space.map(&pose)) else { break };
                 let left = apart(&m, target);
+                if left > STALLED * before {
+                    break;
+                }
+                before = left;
                 if best.as_ref().is_none_or(|(b, _)| left < *b) {
                     best = Some((left, pose.clone()));
                 }

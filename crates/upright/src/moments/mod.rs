@@ -32,7 +32,7 @@ const PROTOTYPES: usize = 6;
 const PLAIN: f64 = 0.9;
 
 /// Candidate angles for each covariance, of which the feasible ones are used.
-const ANGLES: usize = 48;
+const ANGLES: usize = 24;
 
 /// The second moments of one input.
 #[derive(Debug, Clone, Copy, PartialEq)]

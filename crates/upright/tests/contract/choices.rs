@@ -1,11 +1,11 @@
 //! What a fit chooses and promises beyond its parts: tuning that resumes,
 //! switching, voting, abstaining, and the conformal share.
 
+use upright::artifact::Artifact;
 use upright::canonicalizer::{
     Canonicalizer, Config, FitData, Silent, TuneConfig, TuneReport, TuneWatch, Verdict,
     transformed_copies,
 };
-use upright::artifact::Artifact;
 use upright::config::Part;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::model::{Model, Options, Tap};
@@ -140,7 +140,8 @@ fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
         let upright: Vec<Case> = (0..200).map(pick).map(Case::unsearched).collect();
         let calibration = Calibration { upright: &upright, transformed: &[] };
         let gate = gate::fit(&Part::new("conformal").number("alpha", 0.05), &calibration).unwrap();
-        let searched = (200..400).map(pick).filter(|&energy| gate.search(Look { energy, label: 0 }));
+        let searched =
+            (200..400).map(pick).filter(|&energy| gate.search(Look { energy, label: 0 }));
         share += searched.count() as f64 / 200.0 / 20.0;
     }
     assert!(share <= 0.065, "{share}");
