@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
 use crate::score::inputs::{head, nothing, on_features, tap, undefined};
-use crate::score::rectify::{BASE, Behind, quantile};
+use crate::score::rectify::{BASE, Behind, quantile_in_place};
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
@@ -35,7 +35,7 @@ struct React {
 
 fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let (features, head) = head(bank, KIND.name)?;
-    let theta = quantile(&mut features.data().to_vec(), settings.real("quantile")) as f32;
+    let theta = quantile_in_place(features.data(), settings.real("quantile")) as f32;
     Ok(Box::new(React { theta, behind: Behind::of(head, settings) }))
 }
 

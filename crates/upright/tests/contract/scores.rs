@@ -1,5 +1,7 @@
 //! The contract of scores.
 
+mod faults;
+
 use upright::config::{Domain, Part, Value};
 use upright::outputs::{Head, Outputs};
 use upright::score::{self, Bank, Score, TABLE};
@@ -377,122 +379,6 @@ fn some_gradient_reaches_the_outputs() {
             .fold(0f32, |a, v| a.max(v.abs()));
         assert!(largest > 0.0, "{part:?}");
     });
-}
-
-#[test]
-fn what_a_score_needs_is_named_when_it_is_missing() {
-    let world = World::new();
-    let bare = Outputs::new(world.outputs.logits.clone(), vec![]).unwrap();
-    for row in TABLE {
-        let part = Part::new(row.name);
-        let refused = |bank: &Bank, word: &str| {
-            let e = score::fit(&part, bank).expect_err(row.name).to_string();
-            assert!(e.contains(row.name) && e.contains(word), "{e}");
-        };
-        let needs = row.make.needs;
-        if needs.features {
-            refused(&Bank { outputs: &bare, ..world.bank() }, "features");
-        }
-        if needs.head {
-            refused(&Bank { head: None, ..world.bank() }, "last linear layer");
-            let narrow = Head::new(Matrix::zeros(CLASSES, 3), vec![0.0; CLASSES]).unwrap();
-            refused(&Bank { head: Some(&narrow), ..world.bank() }, "head");
-        }
-        if needs.labels {
-            refused(&Bank { labels: &[], ..world.bank() }, "label");
-            let wrong = vec![99; world.labels.len()];
-            refused(&Bank { labels: &wrong, ..world.bank() }, "label");
-        }
-        refused(
-            &Bank { outputs: &world.outputs.select(&[]), labels: &[], ..world.bank() },
-            "sample",
-        );
-        let without = Outputs::new(
-            world.outputs.logits.clone(),
-            if needs.features { world.outputs.features.clone() } else { vec![] },
-        )
-        .unwrap();
-        let just = Bank {
-            outputs: &without,
-            labels: if needs.labels { &world.labels } else { &[] },
-            head: needs.head.then_some(&world.head),
-            transformed: None,
-            seed: 0,
-        };
-        assert!(score::fit(&part, &just).is_ok(), "{} needs more than it says", row.name);
-    }
-}
-
-#[test]
-fn features_that_are_not_finite_are_refused_at_fit() {
-    let world = World::new();
-    let mut outputs = world.outputs.clone();
-    outputs.features[0].row_mut(3)[2] = f32::NAN;
-    for row in TABLE.iter().filter(|row| row.make.needs.features) {
-        let e = score::fit(&Part::new(row.name), &Bank { outputs: &outputs, ..world.bank() });
-        let e = e.expect_err(row.name).to_string();
-        assert!(e.contains(row.name) && e.contains("finite"), "{e}");
-    }
-}
-
-#[test]
-fn outputs_of_another_shape_have_undefined_energies() {
-    each(|part, score, world| {
-        let row = score::row(&part.name).unwrap();
-        if row.make.needs.features {
-            let bare = Outputs::new(world.inputs.logits.clone(), vec![]).unwrap();
-            assert!(score.energy(&bare).iter().all(|e| e.is_nan()), "{part:?}");
-            score.pullback(&bare);
-        }
-    });
-}
-
-#[test]
-fn small_banks_fit_or_say_why_not() {
-    let world = World::new();
-    for rows in [vec![0], vec![5; 6], vec![0, 1], vec![0, 4, 8]] {
-        let outputs = world.outputs.select(&rows);
-        let labels: Vec<u32> = rows.iter().map(|&i| world.labels[i]).collect();
-        let seen = outputs.labels();
-        for row in TABLE {
-            let bank = Bank { outputs: &outputs, labels: &labels, ..world.bank() };
-            match score::fit(&Part::new(row.name), &bank) {
-                Ok(score) => {
-                    let known = |p: u32| (0..rows.len()).any(|i| labels[i] == p && seen[i] == p);
-                    for (e, p) in score.energy(&world.inputs).iter().zip(world.inputs.labels()) {
-                        // The predicted class may be one the bank says nothing about.
-                        let undefined = e.is_nan() && !known(p);
-                        assert!(e.is_finite() || undefined, "{} {rows:?} {e}", row.name);
-                    }
-                }
-                Err(e) => assert!(e.to_string().contains(row.name), "{e}"),
-            }
-        }
-    }
-}
-
-#[test]
-fn one_class_is_enough_or_refused_by_name() {
-    let mut noise = Noise(3);
-    let head = Head::new(noise.matrix(1, WIDTH), vec![0.3]).unwrap();
-    let outputs = through(&head, noise.matrix(30, WIDTH), noise.matrix(30, SECOND));
-    let labels = vec![0; 30];
-    for row in TABLE {
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &labels,
-            head: Some(&head),
-            transformed: None,
-            seed: 0,
-        };
-        match score::fit(&Part::new(row.name), &bank) {
-            Ok(score) => {
-                let e = score.energy(&outputs);
-                assert!(e.iter().all(|e| e.is_finite()), "{} {e:?}", row.name);
-            }
-            Err(e) => assert!(e.to_string().contains(row.name), "{e}"),
-        }
-    }
 }
 
 #[test]
