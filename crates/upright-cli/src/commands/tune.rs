@@ -74,7 +74,10 @@ pub fn run(
             Outcome::Pruned => "pruned".into(),
             Outcome::Failed(why) => format!("failed: {why}"),
         };
-        let best = progress.best.and_then(|t| t.value()).map_or("-".into(), |v| format!("{v:.2}"));
+        let best = progress
+            .best
+            .and_then(upright::tune::Trial::value)
+            .map_or("-".into(), |v| format!("{v:.2}"));
         let words: Vec<String> =
             progress.trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
         eprintln!("trial {:<4} {value:<8} best {best:<8} {}", progress.done, words.join(" "));

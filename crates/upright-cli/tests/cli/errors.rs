@@ -166,11 +166,24 @@ fn an_artifact_of_a_later_format_is_refused_by_its_number() {
     assert_eq!(upright(folder.path(), FIT).code, 0);
     let path = folder.path().join("model.upright");
     let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":1").unwrap();
+    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":2").unwrap();
     bytes[at + 11] = b'3';
     fs::write(&path, bytes).unwrap();
     let ran = upright(folder.path(), &["predict", "model.onnx", "train"]);
-    said(&ran, 5, &["artifact::version", "artifact format 3, this upright reads 1", "upgrade"]);
+    said(&ran, 5, &["artifact::version", "artifact format 3, this upright reads 2", "upgrade"]);
+}
+
+/// Searching every digit and believing any lower energy costs upright digits dearly.
+#[test]
+fn a_fit_that_harms_writes_nothing_unless_told() {
+    let folder = ready();
+    let harmful = [FIT, &["--gate", "always"]].concat();
+    let ran = upright(folder.path(), &harmful);
+    said(&ran, 3, &["gate::harm", "no artifact was written", "--accept-harm"]);
+    assert!(!folder.path().join("model.upright").exists());
+    let told = [&harmful[..], &["--accept-harm", "100"]].concat();
+    assert_eq!(upright(folder.path(), &told).code, 0);
+    assert!(folder.path().join("model.upright").exists());
 }
 
 #[test]

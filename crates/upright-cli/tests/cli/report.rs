@@ -171,7 +171,7 @@ fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
     let one = std::fs::read_dir(folder.join("test/4")).unwrap().next().unwrap().unwrap().path();
     let one = one.to_str().unwrap();
     for (gate, words) in
-        [("always", "so the search random looked at 12 views"), ("never", "does not exceed")]
+        [("always", "so the search rivals looked at 12 views"), ("never", "does not exceed")]
     {
         let ran = upright(folder, &["explain", "model.onnx", one, "--gate", gate, "--quiet"]);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));

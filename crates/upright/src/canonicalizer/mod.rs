@@ -495,7 +495,7 @@ impl Canonicalizer {
             prediction.logits = answer.logits;
         }
         if self.config.switch.is_some() {
-            self.switched(prediction);
+            switch::switched(prediction);
             return;
         }
         let doubt = Doubt::of(trace, prediction.label, prediction.energy_after);

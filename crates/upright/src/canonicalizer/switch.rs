@@ -82,12 +82,12 @@ impl Canonicalizer {
         }
         Ok(traces)
     }
+}
 
-    /// Marks the answer of the second model.
-    pub(super) fn switched(&self, prediction: &mut Prediction) {
-        prediction.energy_after = prediction.energy_before;
-        if prediction.verdict == Verdict::Accepted {
-            prediction.verdict = Verdict::Switched;
-        }
+/// Marks the answer of the second model.
+pub(super) fn switched(prediction: &mut Prediction) {
+    prediction.energy_after = prediction.energy_before;
+    if prediction.verdict == Verdict::Accepted {
+        prediction.verdict = Verdict::Switched;
     }
 }

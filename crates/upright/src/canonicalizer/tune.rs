@@ -153,7 +153,7 @@ impl Config {
         }
         let tried = report.config.clone();
         let mut c = tried.with_bank(load(&report.taps)?, data.bank, &bank, watch.watch)?;
-        let second = log.map(|path| second_log(path));
+        let second = log.map(second_log);
         let setup = Setup::new(
             self.search_knobs(tune)?,
             self.seed,
@@ -259,7 +259,7 @@ fn first(own: &str, others: &[String]) -> Vec<String> {
 }
 
 fn values(tuned: &Tuned) -> (f64, f64) {
-    let value = |t: &Option<crate::tune::Trial>| t.as_ref().and_then(|t| t.value());
+    let value = |t: &Option<crate::tune::Trial>| t.as_ref().and_then(crate::tune::Trial::value);
     let best = value(&tuned.best).unwrap_or(f64::NAN);
     (value(&tuned.default).unwrap_or(best), best)
 }

@@ -111,7 +111,7 @@ pub(super) fn of_strokes(item: &[f32]) -> Option<Covariance> {
         let length = f64::from((b[0] - a[0]).hypot(b[1] - a[1]));
         let at = |k: usize, side: f64| {
             let (a, b) = (f64::from(a[k]), f64::from(b[k]));
-            (a + b) / 2.0 + side * (b - a) / 12f64.sqrt()
+            f64::midpoint(a, b) + side * (b - a) / 12f64.sqrt()
         };
         [1.0, -1.0].map(|side| (at(0, side), at(1, side), length))
     };

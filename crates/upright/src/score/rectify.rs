@@ -153,11 +153,14 @@ fn nth(values: &[f32], rank: usize) -> f32 {
         (counts.len() as u32 - 1, 0)
     };
     let mut counts = vec![0; 1 << 16];
-    values.iter().for_each(|v| counts[(key(v) >> 16) as usize] += 1);
+    for v in values {
+        counts[(key(v) >> 16) as usize] += 1;
+    }
     let (upper, rank) = find(&counts, rank);
     counts.fill(0);
-    let same = values.iter().map(key).filter(|k| k >> 16 == upper);
-    same.for_each(|k| counts[(k & 0xffff) as usize] += 1);
+    for key in values.iter().map(key).filter(|k| k >> 16 == upper) {
+        counts[(key & 0xffff) as usize] += 1;
+    }
     let (lower, _) = find(&counts, rank);
     let key = upper << 16 | lower;
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
