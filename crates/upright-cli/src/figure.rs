@@ -118,7 +118,7 @@ impl Fit {
         }
         let extent = (high[0] - low[0]).max(high[1] - low[1]);
         let scale = if extent > 0.0 { 2.0 * FILL / extent } else { 1.0 };
-        let middle = [0, 1].map(|d| (low[d] + high[d]) / 2.0);
+        let middle = [0, 1].map(|d| f32::midpoint(low[d], high[d]));
         Fit { middle, scale: if scale.is_finite() { scale } else { 0.0 } }
     }
 

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_budget_is_trials_or_minutes() {
         assert_eq!(budget("7").unwrap().first, 7);
-        assert_eq!(budget("13m").unwrap().time, Some(Duration::from_secs(600)));
+        assert_eq!(budget("13m").unwrap().time, Some(Duration::from_mins(10)));
         for bad in ["", "0", "m", "-3m", "x", "1e9m"] {
             assert!(budget(bad).is_err(), "{bad}");
         }
