@@ -147,3 +147,22 @@ fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
     assert!(share <= 0.065, "{share}");
     assert!(share >= 0.02, "{share}");
 }
+
+#[test]
+fn a_score_that_learns_from_transformed_samples_gets_them_from_the_fit() {
+    let data = samples::digits(300, 1).unwrap();
+    let score = Part::new("mahalanobis").word("combine", "from-transformed");
+    let config = Config { score, ..config() };
+    let two = load(&[Tap::auto(), Tap::auto()]).unwrap();
+    let c = config.fit(two, &FitData::new(&data), &mut Silent).unwrap();
+    assert!(c.report().auroc.unwrap() > 0.6, "{:?}", c.report());
+}
+
+#[test]
+fn a_fit_says_what_compressing_the_bank_has_lost() {
+    let data = samples::digits(300, 1).unwrap();
+    let config = Config { score: Part::new("knn").number("compress", 5.0), ..config() };
+    let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
+    let [note] = &c.report().notes[..] else { panic!("{:?}", c.report().notes) };
+    assert!(note.contains("50 centres instead of"), "{note}");
+}
