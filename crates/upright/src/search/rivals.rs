@@ -25,7 +25,13 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "poses by moments, then small steps around the best pose of each of a few classes",
     params: &[
         Param::whole("rivals", 3, 1, 64, "basins refined"),
-        Param::real("share", 0.7, 0.0, 1.0, "share of the budget for the first poses"),
+        Param::real(
+            "share",
+            0.7,
+            0.0,
+            1.0,
+            "share of the budget for the first poses; at most half where moments suggest none",
+        ),
         Param::flag("moments", true, "take the first poses from the input's moments"),
         Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent"),
         Param::word("design", Design::WORDS, "how the random poses are spread"),
@@ -79,7 +85,10 @@ impl Search for Rivals {
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
-        let count = self.first(brief.budget);
+        let mut count = self.first(brief.budget);
+        if brief.seeds.is_empty() {
+            count = count.min(brief.budget.div_ceil(2));
+        }
         let seeds = &brief.seeds[..count.min(brief.seeds.len())];
         let points = self.design.points(0..count - seeds.len(), brief.space.cube(), brief.seed);
         let points = points.iter().map(|p| brief.space.draw(p));

@@ -54,7 +54,9 @@ fn right(predictions: &[Prediction], labels: &[u32]) -> usize {
 
 #[test]
 fn the_bare_model_fails_where_the_gated_one_succeeds() {
-    let mut c = fitted(&Config { calibration: 400, budget: 60, ..Config::default() });
+    let data = samples::digits(1500, 1).unwrap();
+    let config = Config { calibration: 400, budget: 60, ..Config::default() };
+    let mut c = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, labels) = mixed(200);
     let upright: Vec<usize> = (0..100).collect();
     let transformed: Vec<usize> = (100..200).collect();
