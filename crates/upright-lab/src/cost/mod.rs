@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Subcommand;
-use upright::canonicalizer::{Accuracy, Canonicalizer, Config, FitReport, States, Transforms};
+use upright::canonicalizer::{Canonicalizer, Config, FitReport, States};
 use upright::config::Part;
 use upright::gate::{self, Calibration};
 use upright::model::{Model, Options, Tap};
@@ -110,17 +110,7 @@ fn always(
     config.gate = Part::new("always");
     let gate = gate::fit(&config.gate, &Calibration::NONE)?.state();
     let states = States { score: score.clone(), gate, ..States::default() };
-    let report = FitReport {
-        bank,
-        calibrated_on: 0,
-        transforms: Transforms::Synthetic,
-        tau: None,
-        auroc: None,
-        upright: Accuracy::default(),
-        transformed: Accuracy::default(),
-        nan: 0,
-        notes: vec![],
-    };
+    let report = FitReport { bank, ..FitReport::default() };
     Canonicalizer::restore(model, config, report, &states)
 }
 

@@ -50,17 +50,7 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
     let bank = Bank { outputs: &outputs, labels: &[], head: None, transformed: None, seed: 0 };
     let score = score::fit(&config.score, &bank).unwrap().state();
     let gate = gate::fit(&config.gate, &Calibration::NONE).unwrap().state();
-    let report = FitReport {
-        bank: rows,
-        calibrated_on: 0,
-        transforms: Transforms::Synthetic,
-        tau: None,
-        auroc: None,
-        upright: Accuracy::default(),
-        transformed: Accuracy::default(),
-        nan: 0,
-        notes: vec![],
-    };
+    let report = FitReport { bank: rows, ..FitReport::default() };
     let states = States { score, gate, ..States::default() };
     Canonicalizer::restore(model, config, report, &states).unwrap()
 }
