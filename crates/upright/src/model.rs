@@ -14,104 +14,22 @@ use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
 use crate::preprocess::{Overrides, Picture, Preprocess};
 use crate::reduce::{Reduce, Reduction};
-use crate::tensor::{Batch, Matrix, Signal, SignalKind};
+use crate::tensor::{Batch, Matrix, Signal};
 
 mod describe;
+mod options;
 mod pullback;
 #[cfg(test)]
 mod tests;
 
+pub use options::{AUTO, Options, Tap};
+
 /// Items whose features are projected together.
 const STRETCH: usize = 512;
-
-/// The name of the tap that is found by itself: what the last linear layer reads.
-pub const AUTO: &str = "auto";
 
 /// Largest difference, relative to the largest logit, between the model's logits and
 /// those of its head.
 const HEAD_TOLERANCE: f32 = 1e-3;
-
-/// A tensor to tap and what to make of it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Tap {
-    /// A tensor's name, or [`AUTO`].
-    pub name: String,
-    /// How it becomes a vector.
-    pub reduce: Reduce,
-}
-
-impl Tap {
-    /// A tensor with all its numbers.
-    pub fn new(name: impl Into<String>) -> Self {
-        Tap { name: name.into(), reduce: Reduce::None }
-    }
-
-    /// What the last linear layer reads.
-    pub fn auto() -> Self {
-        Tap::new(AUTO)
-    }
-
-    /// The same tensor, reduced.
-    #[must_use]
-    pub fn reduced(mut self, reduce: Reduce) -> Self {
-        self.reduce = reduce;
-        self
-    }
-}
-
-/// How to load a model.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Options {
-    /// What to tap, in the order of [`Outputs::features`]. By default one tap, [`AUTO`].
-    pub taps: Vec<Tap>,
-    /// Preprocessing that overrides what the model and the file beside it say.
-    pub preprocess: Overrides,
-    /// Preprocessing to use as it is, whatever anything else says; an artifact keeps it so.
-    pub exact: Option<Preprocess>,
-    /// The tensor of logits; by default the output of that name, or the first of rank 2.
-    pub output: Option<String>,
-    /// What one item is and how large; by default read off the input's shape, the model's
-    /// metadata (`signal`: `image`, `strokes` or `clouds`) and the input's name.
-    pub signal: Option<Signal>,
-    /// What one item is, its size read off the input's shape.
-    #[serde(skip)]
-    pub kind: Option<SignalKind>,
-    /// Rows of strokes or points of a cloud, where the model leaves them open.
-    #[serde(skip)]
-    pub rows: Option<usize>,
-    /// Items a micro-batch, by default what the engine likes; a batch size fixed in the model
-    /// goes first.
-    pub micro_batch: Option<usize>,
-    /// Threads of the engine; by default one a core. Does not change results.
-    #[serde(skip)]
-    pub threads: Option<usize>,
-    /// The engine's name in [`engine::TABLE`], or [`engine::AUTO`].
-    pub engine: String,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            taps: vec![Tap::auto()],
-            preprocess: Overrides::default(),
-            exact: None,
-            output: None,
-            signal: None,
-            kind: None,
-            rows: None,
-            micro_batch: None,
-            threads: None,
-            engine: "rten".into(),
-        }
-    }
-}
-
-impl Options {
-    /// Nothing tapped: logits only.
-    pub fn logits_only() -> Self {
-        Options { taps: vec![], ..Options::default() }
-    }
-}
 
 /// A tap of a loaded model.
 #[derive(Debug, Clone)]

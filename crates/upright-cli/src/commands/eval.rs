@@ -12,7 +12,7 @@ use upright::stats::Share;
 
 use super::fit::note;
 use super::predict::OtherParts;
-use super::setup::{artifact_path, load, load_second, note_gradient, open};
+use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
 use crate::progress::Progress;
@@ -119,7 +119,6 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
-    load_second(&mut c, args.other.switch.as_ref())?;
     note_gradient(&c, common)?;
     let data = std::slice::from_ref(&args.data);
     let upright = open(data, &args.reading, Want::Labelled, c.model(), common)?;

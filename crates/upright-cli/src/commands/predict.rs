@@ -73,7 +73,7 @@ pub struct OtherParts {
     gate: Option<String>,
     /// The second classifier of an artifact that was fitted with one
     #[arg(long, value_name = "MODEL")]
-    pub switch: Option<PathBuf>,
+    switch: Option<PathBuf>,
     /// A setting of these parts: `search.NAME=VALUE` or `gate.NAME=VALUE`
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -111,7 +111,7 @@ impl OtherParts {
         if regate {
             c.set_gate(gate)?;
         }
-        Ok(())
+        load_second(c, self.switch.as_ref())
     }
 }
 
@@ -141,7 +141,6 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let mut c = load(&args.model, &artifact, common)?;
     args.other.apply(&mut c)?;
-    load_second(&mut c, args.other.switch.as_ref())?;
     note_gradient(&c, common)?;
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);

@@ -6,7 +6,7 @@ use super::arrays;
 use super::bytes::ending;
 use super::idx;
 use super::labels::Labels;
-use super::manifest::{LABELS, PATHS};
+use super::manifest::{LABELS, PATHS, column};
 use super::media::Media;
 use crate::report::{Failure, Result};
 
@@ -51,11 +51,7 @@ fn csv(path: &Path) -> Result<Vec<String>> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string(), HELP);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(bad)?;
     let header = reader.headers().map_err(bad)?.clone();
-    let column = |names: &[&str]| {
-        header.iter().position(|h| {
-            names.contains(&h.trim_start_matches('\u{feff}').to_ascii_lowercase().as_str())
-        })
-    };
+    let column = |names: &[&str]| column(&header, names);
     if column(PATHS).is_some() {
         let help = "give this list in place of the data";
         return Err(Failure::data(path, "it names files, not just labels", help));

@@ -135,15 +135,17 @@ fn numbered(named: Vec<String>, options: &Options) -> Labels {
     }
 }
 
+/// The first column that has one of some names, whatever their case.
+pub(super) fn column(header: &csv::StringRecord, names: &[&str]) -> Option<usize> {
+    let plain = |h: &str| h.trim_start_matches('\u{feff}').to_ascii_lowercase();
+    header.iter().position(|h| names.contains(&plain(h).as_str()))
+}
+
 fn read_csv(path: &Path) -> Result<Vec<Line>> {
     let bad = |e: csv::Error| Failure::data(path, e.to_string(), HELP);
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(bad)?;
     let header = reader.headers().map_err(bad)?.clone();
-    let column = |names: &[&str]| {
-        header.iter().position(|h| {
-            names.contains(&h.trim_start_matches('\u{feff}').to_ascii_lowercase().as_str())
-        })
-    };
+    let column = |names: &[&str]| column(&header, names);
     let Some(at) = column(PATHS) else {
         let got: Vec<&str> = header.iter().collect();
         return Err(Failure::data(

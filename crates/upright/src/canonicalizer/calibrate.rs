@@ -1,7 +1,8 @@
 //! Calibrating: the readout, the gate and the limits of abstaining are chosen
 //! on held-out inputs, upright and transformed.
 
-use super::fit::{CHUNK, Held, Watch};
+use super::fit::Watch;
+use super::held::Held;
 use super::{Canonicalizer, Config};
 use crate::abstain::{Abstain, Doubt};
 use crate::error::{Error, Result};
@@ -172,13 +173,4 @@ fn spread(upright: &[f32], transformed: &[f32]) -> f32 {
         0 => 0.0,
         n => all[(3 * n / 4).min(n - 1)] - all[n / 4],
     }
-}
-
-/// Rows of one kind at a time, in chunks.
-pub(super) fn chunks<'a>(
-    upright: &'a [usize],
-    transformed: &'a [usize],
-) -> impl Iterator<Item = (bool, &'a [usize])> {
-    let kind = |kind: bool| move |rows: &'a [usize]| (kind, rows);
-    upright.chunks(CHUNK).map(kind(true)).chain(transformed.chunks(CHUNK).map(kind(false)))
 }

@@ -1,7 +1,7 @@
 //! Fitting: split, fill the bank, fit the score, calibrate the gate, prove
 //! the result on samples that none of them has seen.
 
-use super::calibrate::chunks;
+use super::held::Held;
 use super::report::Transforms;
 use super::{Canonicalizer, Config};
 use crate::config::Value;
@@ -11,7 +11,6 @@ use crate::model::Model;
 use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
 use crate::score::{self, Bank};
-use crate::search::moved;
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::{Batch, Matrix};
@@ -25,9 +24,6 @@ const COPIES: usize = 2000;
 
 /// Bank samples whose moments are looked at.
 const MEASURED: usize = 4096;
-
-/// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
-const JITTER: f32 = 0.01;
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -75,72 +71,6 @@ impl std::fmt::Debug for FitData<'_> {
             self.held_out.map(<dyn Dataset>::len),
             self.transformed.map(<dyn Dataset>::len)
         )
-    }
-}
-
-/// Held-out inputs of both kinds.
-pub(super) struct Held<'a> {
-    data: &'a dyn Dataset,
-    /// Inputs that came transformed; otherwise copies are made.
-    pub(super) given: Option<&'a dyn Dataset>,
-    pub(super) upright: Vec<usize>,
-    pub(super) transformed: Vec<usize>,
-    seed: u64,
-}
-
-impl Held<'_> {
-    /// Chunks of rows, upright (true) and transformed (false).
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (bool, &[usize])> {
-        chunks(&self.upright, &self.transformed)
-    }
-
-    /// Inputs and their classes.
-    pub(super) fn read(
-        &self,
-        c: &Canonicalizer,
-        upright: bool,
-        rows: &[usize],
-    ) -> Result<(Batch, Vec<Option<u32>>)> {
-        let data = self.given.filter(|_| !upright).unwrap_or(self.data);
-        let loaded = data.read(rows)?;
-        let labels = loaded.rows.iter().map(|&r| data.label(r)).collect();
-        let copies = !upright && self.given.is_none();
-        let batch = if copies {
-            transformed_copies(&loaded.batch, &c.space, &c.config.resample, self.seed)?
-        } else {
-            loaded.batch
-        };
-        Ok((batch, labels))
-    }
-
-    /// Copies under tiny poses, resampled as transformed copies are.
-    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch> {
-        copies(batch, &c.config.resample, |item| {
-            let mut rng = seed::stream(seed::of_content(self.seed ^ 0x6a69_7474, item));
-            let steps: Vec<f32> =
-                (0..c.space.size()).map(|_| JITTER * (2.0 * seed::unit(&mut rng) - 1.0)).collect();
-            c.space.map(&moved(&c.space, &c.space.identity(), &steps))
-        })
-    }
-
-    /// Disjoint slices of both kinds of rows, each spread over the classes.
-    pub(super) fn slices(&self, count: usize) -> impl Iterator<Item = (Vec<usize>, Vec<usize>)> {
-        let every = move |rows: &[usize], i: usize| -> Vec<usize> {
-            rows.iter().copied().skip(i).step_by(count).collect()
-        };
-        (0..count).map(move |i| (every(&self.upright, i), every(&self.transformed, i)))
-    }
-
-    /// At most so many of either kind.
-    pub(super) fn fewer(self, most: usize) -> Self {
-        let few = |rows: &[usize]| spread(rows, most.min(rows.len())).0;
-        Held { upright: few(&self.upright), transformed: few(&self.transformed), ..self }
-    }
-
-    fn split(self) -> (Self, Self) {
-        let half = |rows: &[usize]| spread(rows, rows.len().div_ceil(2));
-        let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
-        (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
     }
 }
 
@@ -336,7 +266,7 @@ pub fn transformed_copies(
 }
 
 /// A copy of each input under the map that its content gives.
-fn copies(
+pub(super) fn copies(
     batch: &Batch,
     resample: &Resample,
     map: impl Fn(&[f32]) -> crate::map::Map,
@@ -355,7 +285,7 @@ fn by_class(data: &dyn Dataset, seed: u64) -> Vec<usize> {
 
 /// Takes `count` rows spread evenly over an ordered list, so that every class gives its
 /// share; returns them and the rest.
-fn spread(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn spread(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
     let n = rows.len().max(1);
     let (mut taken, mut rest) = (Vec::with_capacity(count), Vec::new());
     for (i, &row) in rows.iter().enumerate() {

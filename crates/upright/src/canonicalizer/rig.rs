@@ -4,7 +4,8 @@
 
 use std::ops::ControlFlow;
 
-use super::fit::{Held, Watch, extend, run_rows};
+use super::fit::{Watch, extend, run_rows};
+use super::held::Held;
 use super::{Canonicalizer, Config};
 use crate::config::Value;
 use crate::dataset::Dataset;

@@ -8,7 +8,7 @@ use crate::engine;
 use crate::gate::Calibration;
 use crate::model::Options;
 use crate::score::Bank;
-use crate::search::Ask;
+use crate::search::{Ask, Brief, Seen};
 use crate::tensor::Matrix;
 
 /// Written by `tests/fixtures/make_trajectory.py`.

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fit::{FitData, Held, Watch};
+use super::fit::{FitData, Watch};
+use super::held::Held;
 use super::rig::{Rig, SCORE, TAP, Worth};
 use super::{Canonicalizer, Config};
 use crate::config::{Param, Part, Value};

@@ -1,6 +1,7 @@
 use prost::Message;
 
 use super::*;
+use crate::tensor::SignalKind;
 use crate::onnx::build::{model, node, shape, value, weight};
 use crate::onnx::proto::{ModelProto, NodeProto, TensorProto};
 
