@@ -2,7 +2,6 @@
 //! and on transformed data.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -11,10 +10,9 @@ use upright::dataset::Dataset;
 use upright::stats::Share;
 
 use super::fit::note;
-use super::predict::OtherParts;
-use super::setup::{artifact_path, load, note_gradient, open};
+use super::judged::{Judged, JudgedArgs};
 use crate::Common;
-use crate::data::{DataArgs, Source, Want};
+use crate::data::Source;
 use crate::progress::Progress;
 use crate::report::Result;
 use crate::rows::Sink;
@@ -32,20 +30,8 @@ const CHUNK: usize = 128;
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The classifier, an ONNX file
-    model: PathBuf,
-    /// Labelled, upright data
-    data: PathBuf,
-    /// Labelled data that are really transformed [default: copies under random poses]
-    #[arg(long, value_name = "DATA")]
-    transformed: Option<PathBuf>,
-    /// The artifact [default: the model's name with .upright]
-    #[arg(long, short, value_name = "FILE")]
-    artifact: Option<PathBuf>,
     #[command(flatten)]
-    other: OtherParts,
-    #[command(flatten)]
-    reading: DataArgs,
+    judged: JudgedArgs,
 }
 
 /// What was counted on one kind of data.
@@ -116,19 +102,7 @@ struct Report {
 
 /// Measures and prints.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let mut c = load(&args.model, &artifact, common)?;
-    args.other.apply(&mut c)?;
-    note_gradient(&c, common)?;
-    let data = std::slice::from_ref(&args.data);
-    let upright = open(data, &args.reading, Want::Labelled, c.model(), common)?;
-    let given = match &args.transformed {
-        None => None,
-        Some(path) => {
-            let path = std::slice::from_ref(path);
-            Some(open(path, &args.reading, Want::Labelled, c.model(), common)?)
-        }
-    };
+    let Judged { c, upright, given, .. } = args.judged.open(common)?;
     let other = given.as_ref().unwrap_or(&upright);
     let latency = time(&c, [(&upright, false), (other, given.is_none())], common)?;
     let report = Report {

@@ -5,6 +5,7 @@ mod eval;
 mod explain;
 mod fit;
 mod inspect;
+mod judged;
 mod list;
 mod predict;
 mod report;

@@ -9,10 +9,8 @@ use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::fit::note;
-use super::predict::OtherParts;
-use super::setup::{artifact_path, load_with_digest, note_gradient, open};
+use super::judged::{Judged, JudgedArgs};
 use crate::Common;
-use crate::data::{DataArgs, Want};
 use crate::figure;
 use crate::html::{self, Cell, Drawn, Material, Page};
 use crate::report::Result;
@@ -38,26 +36,14 @@ const CELLS: (usize, usize) = (48, 15);
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The classifier, an ONNX file
-    model: PathBuf,
-    /// Labelled, upright data
-    data: PathBuf,
-    /// Labelled data that are really transformed [default: copies under random poses]
-    #[arg(long, value_name = "DATA")]
-    transformed: Option<PathBuf>,
-    /// The artifact [default: the model's name with .upright]
-    #[arg(long, short, value_name = "FILE")]
-    artifact: Option<PathBuf>,
+    #[command(flatten)]
+    judged: JudgedArgs,
     /// The HTML file to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
     /// Also write the data of every figure, and a row for every input, into this folder
     #[arg(long, value_name = "FOLDER")]
     csv: Option<PathBuf>,
-    #[command(flatten)]
-    other: OtherParts,
-    #[command(flatten)]
-    reading: DataArgs,
 }
 
 #[derive(Serialize)]
@@ -69,19 +55,7 @@ struct Written<'a> {
 
 /// Studies the data and writes the page.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let (mut c, digest) = load_with_digest(&args.model, &artifact, common)?;
-    args.other.apply(&mut c)?;
-    note_gradient(&c, common)?;
-    let data = std::slice::from_ref(&args.data);
-    let upright = open(data, &args.reading, Want::Labelled, c.model(), common)?;
-    let given = match &args.transformed {
-        None => None,
-        Some(path) => {
-            let path = std::slice::from_ref(path);
-            Some(open(path, &args.reading, Want::Labelled, c.model(), common)?)
-        }
-    };
+    let Judged { mut c, artifact, digest, upright, given } = args.judged.open(common)?;
     let other = given.as_ref().unwrap_or(&upright);
     let inputs = [
         Inputs {
@@ -100,10 +74,10 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         },
     ];
     let names = Names {
-        model: args.model.display().to_string(),
+        model: args.judged.model.display().to_string(),
         artifact: format!("{} ({})", artifact.display(), &digest[..digest.len().min(16)]),
-        data: args.data.display().to_string(),
-        transformed: args.transformed.as_ref().map(|p| p.display().to_string()),
+        data: args.judged.data.display().to_string(),
+        transformed: args.judged.transformed.as_ref().map(|p| p.display().to_string()),
     };
     let page = make(&mut c, &inputs, &names, common)?;
     for source in std::iter::once(&upright).chain(&given) {

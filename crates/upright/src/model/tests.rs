@@ -1,9 +1,9 @@
 use prost::Message;
 
 use super::*;
-use crate::tensor::SignalKind;
 use crate::onnx::build::{model, node, shape, value, weight};
 use crate::onnx::proto::{ModelProto, NodeProto, TensorProto};
+use crate::tensor::SignalKind;
 
 /// 1 x 2 x 2 pictures: halves, sums of rows, and a head of two classes on top.
 fn net() -> ModelProto {

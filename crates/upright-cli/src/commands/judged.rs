@@ -1,0 +1,60 @@
+//! What `eval` and `report` share: a fitted model and the labelled data that judge it.
+
+use std::path::PathBuf;
+
+use upright::canonicalizer::Canonicalizer;
+
+use super::predict::OtherParts;
+use super::setup::{artifact_path, load_with_digest, note_gradient, open};
+use crate::Common;
+use crate::data::{DataArgs, Source, Want};
+use crate::report::Result;
+
+/// Flags that name them.
+#[derive(Debug, clap::Args)]
+pub struct JudgedArgs {
+    /// The classifier, an ONNX file
+    pub model: PathBuf,
+    /// Labelled, upright data
+    pub data: PathBuf,
+    /// Labelled data that are really transformed [default: copies under random poses]
+    #[arg(long, value_name = "DATA")]
+    pub transformed: Option<PathBuf>,
+    /// The artifact [default: the model's name with .upright]
+    #[arg(long, short, value_name = "FILE")]
+    artifact: Option<PathBuf>,
+    #[command(flatten)]
+    other: OtherParts,
+    #[command(flatten)]
+    reading: DataArgs,
+}
+
+/// A fitted model and the data that judge it.
+pub struct Judged {
+    /// The fitted model, with the parts that were asked for.
+    pub c: Canonicalizer,
+    /// Its artifact.
+    pub artifact: PathBuf,
+    /// What tells the artifact from others.
+    pub digest: String,
+    /// Upright data.
+    pub upright: Source,
+    /// Data that came transformed, if any.
+    pub given: Option<Source>,
+}
+
+impl JudgedArgs {
+    /// Loads and opens what the flags name.
+    pub fn open(&self, common: &Common) -> Result<Judged> {
+        let artifact = artifact_path(&self.model, self.artifact.as_ref());
+        let (mut c, digest) = load_with_digest(&self.model, &artifact, common)?;
+        self.other.apply(&mut c)?;
+        note_gradient(&c, common)?;
+        let read = |path: &PathBuf| {
+            open(std::slice::from_ref(path), &self.reading, Want::Labelled, c.model(), common)
+        };
+        let upright = read(&self.data)?;
+        let given = self.transformed.as_ref().map(read).transpose()?;
+        Ok(Judged { c, artifact, digest, upright, given })
+    }
+}
