@@ -38,7 +38,7 @@ impl Tap {
 /// How to load a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
-    /// What to tap, in the order of [`Outputs::features`]. By default one tap, [`AUTO`].
+    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default one tap, [`AUTO`].
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,
@@ -61,7 +61,7 @@ pub struct Options {
     /// Threads of the engine; by default one a core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
-    /// The engine's name in [`crate::engine::TABLE`], or [`engine::AUTO`].
+    /// The engine's name in [`crate::engine::TABLE`], or [`crate::engine::AUTO`].
     pub engine: String,
 }
 
