@@ -163,8 +163,25 @@ impl Model {
             options: Options { engine: row.name.into(), ..options.clone() },
             backward: OnceLock::new(),
         };
+        if fixed.is_none() && options.micro_batch.is_none() && model.place_matters()? {
+            model.micro_batch = 1;
+        }
         model.probe()?;
         Ok(model)
+    }
+
+    /// Whether an item's numbers depend, if only in the last bit, on its place in a
+    /// micro-batch: some engines sum a row in an order that depends on where in memory it
+    /// starts.
+    fn place_matters(&self) -> Result<bool> {
+        let one = describe::specimen(self.signal, 1)?;
+        let values = self.forward(&one.select(&vec![0; self.micro_batch]))?;
+        Ok(values.iter().any(|value| {
+            let size = (value.data.len() / self.micro_batch).max(1);
+            let mut rows = value.data.chunks(size).map(|row| row.iter().map(|v| v.to_bits()));
+            let first = rows.next();
+            first.is_some_and(|first| rows.any(|row| !row.eq(first.clone())))
+        }))
     }
 
     /// Runs once to learn sizes, and to see whether the head found in the graph is right.

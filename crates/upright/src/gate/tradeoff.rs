@@ -118,8 +118,8 @@ const MARGINS: [f32; 12] = [0.0, 0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0
 
 /// The threshold and margin with the best accuracy at a share of transformed inputs that
 /// cost at most `drop` points of upright accuracy, with one standard error of caution.
-/// Of equals, the one that searches least, then the largest margin. The `never` end always
-/// qualifies.
+/// Of equals, the largest margin, which holds best on new inputs, then the one that searches
+/// least. The `never` end always qualifies.
 pub(super) fn choose(
     gate: &str,
     calibration: &Calibration,
@@ -166,7 +166,7 @@ fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool)
             }
             let searched = p.upright_searched.hits + p.transformed_searched.hits;
             let value = p.mixed(share);
-            let equal = (value - best.value).abs() <= 1e-9;
+            let equal = (value - best.value).abs() <= 1e-9 && margin >= best.margin;
             if value > best.value + 1e-9 || equal && searched < best.searched {
                 best = Best { value, searched, tau: p.tau, margin };
             }

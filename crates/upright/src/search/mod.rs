@@ -14,6 +14,7 @@ use crate::space::Space;
 
 mod adam;
 mod annealing;
+mod bayes;
 mod coordinate;
 mod descent;
 mod design;
@@ -132,6 +133,7 @@ pub const TABLE: &[Kind<Make>] = &[
     its::KIND,
     swarm::KIND,
     grid::KIND,
+    bayes::KIND,
     rivals::KIND,
 ];
 

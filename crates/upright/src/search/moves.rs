@@ -1,7 +1,7 @@
 //! What searches share: ordering energies and moving poses by shares of the
 //! domain.
 
-use super::Brief;
+use super::{Brief, Seen};
 use crate::space::Space;
 
 /// An energy that can be compared: NaN counts as infinite.
@@ -61,6 +61,32 @@ pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
     step
 }
 
+/// Poses of one class count as different basins from this distance on, which is that of
+/// [`Space::distance`].
+const APART: f32 = 0.2;
+
+/// The lowest poses of different classes, then the lowest that lie apart.
+pub(super) fn rivals(space: &Space, seen: &[Seen], count: usize) -> Vec<Seen> {
+    let energies: Vec<f32> = seen.iter().map(|s| s.energy).collect();
+    let order = order(&energies);
+    let mut starts: Vec<Seen> = Vec::new();
+    for classes in [true, false] {
+        for &i in &order {
+            let apart = |s: &Seen| {
+                if classes {
+                    s.label != seen[i].label
+                } else {
+                    space.distance(&s.pose, &seen[i].pose) >= APART
+                }
+            };
+            if starts.len() < count && starts.iter().all(apart) {
+                starts.push(seen[i].clone());
+            }
+        }
+    }
+    starts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +113,21 @@ mod tests {
         let step = toward(&space, &[0.0, 1.0], &[1.0, 1.0]);
         assert_eq!(step[0].to_bits(), 1f32.to_bits());
         assert_eq!(moved(&space, &[0.0, 1.0], &step)[0].to_bits(), 1f32.to_bits());
+    }
+
+    /// Lowest first: class 1 at 0.0 and 0.1, class 2 at 3.0; then, since only two classes
+    /// were seen, the lowest pose a fifth of the circle (1.26) away from both.
+    #[test]
+    fn rivals_are_of_different_classes_first_and_apart_then() {
+        let space = space("rotate");
+        let seen: Vec<Seen> = [(0.0, 1.0, 1), (0.1, 1.5, 1), (-1.5, 2.5, 1), (3.0, 2.0, 2)]
+            .into_iter()
+            .map(|(angle, energy, label)| Seen { pose: vec![angle], energy, label, gradient: None })
+            .collect();
+        let angles =
+            |n| -> Vec<f32> { rivals(&space, &seen, n).iter().map(|s| s.pose[0]).collect() };
+        assert_eq!(angles(2), [0.0, 3.0]);
+        assert_eq!(angles(3), [0.0, 3.0, -1.5]);
+        assert_eq!(angles(9).len(), 3);
     }
 }

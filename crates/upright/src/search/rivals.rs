@@ -12,7 +12,7 @@
 
 use super::design::Design;
 use super::evolve::Evolve;
-use super::moves::order;
+use super::moves::rivals;
 use super::{Ask, Brief, Make, Run, Search, Seen};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -38,10 +38,6 @@ pub(super) const KIND: Kind<Make> = Kind {
     ],
     make: Make { gradient: false, build },
 };
-
-/// Poses of one class count as different basins from this distance on, which is that of
-/// [`Space::distance`].
-const APART: f32 = 0.2;
 
 #[derive(Debug)]
 struct Rivals {
@@ -116,51 +112,7 @@ impl Run for Refining<'_> {
             evolve.tell(seen);
             return;
         }
-        let starts = select(self.space, seen, self.settings.count);
+        let starts = rivals(self.space, seen, self.settings.count);
         self.evolve = Some(Evolve::new(self.space, self.seed, &starts, self.settings.radius));
-    }
-}
-
-/// The lowest poses of different classes, then the lowest that lie apart.
-fn select(space: &Space, seen: &[Seen], count: usize) -> Vec<Seen> {
-    let energies: Vec<f32> = seen.iter().map(|s| s.energy).collect();
-    let order = order(&energies);
-    let mut starts: Vec<Seen> = Vec::new();
-    for classes in [true, false] {
-        for &i in &order {
-            let apart = |s: &Seen| {
-                if classes {
-                    s.label != seen[i].label
-                } else {
-                    space.distance(&s.pose, &seen[i].pose) >= APART
-                }
-            };
-            if starts.len() < count && starts.iter().all(apart) {
-                starts.push(seen[i].clone());
-            }
-        }
-    }
-    starts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::space::SpaceConfig;
-
-    /// Lowest first: class 1 at 0.0 and 0.1, class 2 at 3.0; then, since only two classes
-    /// were seen, the lowest pose a fifth of the circle (1.26) away from both.
-    #[test]
-    fn rivals_are_of_different_classes_first_and_apart_then() {
-        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
-        let seen: Vec<Seen> = [(0.0, 1.0, 1), (0.1, 1.5, 1), (-1.5, 2.5, 1), (3.0, 2.0, 2)]
-            .into_iter()
-            .map(|(angle, energy, label)| Seen { pose: vec![angle], energy, label, gradient: None })
-            .collect();
-        let angles =
-            |n| -> Vec<f32> { select(&space, &seen, n).iter().map(|s| s.pose[0]).collect() };
-        assert_eq!(angles(2), [0.0, 3.0]);
-        assert_eq!(angles(3), [0.0, 3.0, -1.5]);
-        assert_eq!(angles(9).len(), 3);
     }
 }

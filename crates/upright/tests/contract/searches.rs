@@ -227,7 +227,7 @@ fn refining_searches_beat_plain_random_search_in_five_dimensions() {
         pose,
     };
     let random = mean_best(&Part::new("random"), &see);
-    for name in ["random-refine", "descent", "annealing", "rivals"] {
+    for name in ["random-refine", "descent", "annealing", "bayes", "rivals"] {
         let refined = mean_best(&Part::new(name), &see);
         assert!(refined < 0.9 * random, "{name} {refined}, random {random}");
     }
