@@ -109,7 +109,7 @@ fn explain(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explai
         (Verdict::Accepted, Some(pose)) => pose,
         _ => trace.raw.pose.clone(),
     };
-    let slice = match Line::of_space(c, POINTS).into_iter().next() {
+    let slice = match Line::of_space(c, &through, POINTS).into_iter().next() {
         Some(line) => {
             let (energies, labels) = study::slice(c, batch, &line, &through)?;
             Some((line, energies, labels))

@@ -142,7 +142,7 @@ fn curve(c: &Canonicalizer, e: &Explained, line: &Line, energies: &[f32], labels
         svg.text("tick", (right + 6.0, y + 4.0), Anchor::Start, "tau");
     }
     for s in &e.trace.seen {
-        svg.circle("dot tr", frame.at(line.shown(&s.pose), s.energy.into()), 2.6);
+        svg.circle("dot tr", frame.at(line.shown(c.space(), &s.pose), s.energy.into()), 2.6);
     }
     let at = |i: usize| frame.at(line.of(line.values[i]), energies[i].into());
     let path: Vec<_> = (0..energies.len()).filter(|&i| energies[i].is_finite()).map(at).collect();
@@ -156,10 +156,11 @@ fn curve(c: &Canonicalizer, e: &Explained, line: &Line, energies: &[f32], labels
         from += run;
     }
     let raw = &e.trace.raw;
-    let (x, y) = frame.at(line.shown(&raw.pose), raw.energy.into());
+    let (x, y) = frame.at(line.shown(c.space(), &raw.pose), raw.energy.into());
     svg.outline("cross", &format!("M{:.1} {:.1}l12 12m0 -12l-12 12", x - 6.0, y - 6.0));
     if e.prediction.verdict == Verdict::Accepted {
-        let place = (line.shown(&e.prediction.pose), f64::from(e.prediction.energy_after));
+        let place =
+            (line.shown(c.space(), &e.prediction.pose), f64::from(e.prediction.energy_after));
         svg.circle("found", frame.at(place.0, place.1), 6.0);
     }
     svg

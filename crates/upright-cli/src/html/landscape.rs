@@ -48,10 +48,12 @@ pub(super) fn draw(landscapes: &[Drawn]) -> Figure {
         rows(&mut data, i + 1, d.truth, &d.landscape);
     }
     if landscapes.is_empty() {
-        body.push_str("<p class=\"none\">No input was searched, or the space has fewer than two axes of one number.</p>");
+        body.push_str(
+            "<p class=\"none\">No input was searched, or the space has a single axis.</p>",
+        );
     } else {
         body.push_str(&legend(&[
-            ("seen", "views the search looked at (their other numbers differ)"),
+            ("seen", "views the search looked at (they differ in other ways, too)"),
             ("raw", "the input as it is"),
             ("chosen", "the view that answered"),
             ("region", "edge of the region where the model is right"),
@@ -60,8 +62,8 @@ pub(super) fn draw(landscapes: &[Drawn]) -> Figure {
     Figure {
         id: "landscape",
         title: "Energy landscape",
-        lead: "Each cell is a view of the input under two of its pose's numbers; the others are \
-               as in the view that answered. Colour is the rank of the energy among all cells, \
+        lead: "Each cell is a view of the input under two of its pose's numbers, or turned about \
+               two directions; the others are as in the view that answered. Colour is the rank of the energy among all cells, \
                from dark (most familiar) to bright: ranks show the shape, not the depth, of the \
                landscape. A good score is dark inside the outlined region and bright outside."
             .into(),
@@ -89,15 +91,16 @@ fn rows(data: &mut Table, number: usize, truth: u32, l: &Landscape) {
             truth.to_string(),
         ]);
     }
-    for (i, seen) in std::iter::once(&l.trace.raw).chain(&l.trace.seen).enumerate() {
+    let seen = std::iter::once(&l.trace.raw).chain(&l.trace.seen);
+    for (i, (seen, place)) in seen.zip(&l.places).enumerate() {
         data.row([
             number.to_string(),
             if i == 0 { "raw" } else { "view" }.into(),
             i.to_string(),
             x.title(),
-            format!("{:.4}", x.shown(&seen.pose)),
+            format!("{:.4}", place.0),
             y.title(),
-            format!("{:.4}", y.shown(&seen.pose)),
+            format!("{:.4}", place.1),
             seen.energy.to_string(),
             String::new(),
             seen.label.to_string(),
@@ -137,10 +140,11 @@ pub fn heat_map(l: &Landscape, right: Option<u32>, size: (f64, f64)) -> Svg {
     }
     svg.outline("halo", &d);
     svg.outline("region", &d);
-    for seen in &l.trace.seen {
-        svg.circle("seen", frame.at(x.shown(&seen.pose), y.shown(&seen.pose)), 3.0);
+    for place in l.places.iter().skip(1) {
+        svg.circle("seen", frame.at(place.0, place.1), 3.0);
     }
-    let (cx, cy) = frame.at(x.shown(&l.trace.raw.pose), y.shown(&l.trace.raw.pose));
+    let raw = l.places.first().unwrap_or(&l.through);
+    let (cx, cy) = frame.at(raw.0, raw.1);
     for class in ["raw-halo", "raw"] {
         svg.outline(
             class,
@@ -157,7 +161,7 @@ pub fn heat_map(l: &Landscape, right: Option<u32>, size: (f64, f64)) -> Svg {
             ),
         );
     }
-    svg.circle("chosen", frame.at(x.shown(&l.pose), y.shown(&l.pose)), 7.0);
+    svg.circle("chosen", frame.at(l.through.0, l.through.1), 7.0);
     let x_ticks = if x.unit.is_empty() { frame.x.ticks(6) } else { degrees(x.ends()) };
     for (v, text) in x_ticks {
         frame.x_tick(&mut svg, v, &text);

@@ -17,13 +17,13 @@ const WIDTH: f64 = 720.0;
 /// Draws the rose of angles, and small histograms of the other axes.
 pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     let mut data = Table::new(&["axis", "from", "to", "upright", "transformed"]);
-    let lines = Line::of_space(c, BINS);
+    let lines = Line::of_space(c, &c.space().identity(), BINS);
     let values = |line: &Line| {
         study.sides().map(|side| {
             side.outcomes
                 .iter()
                 .filter(|o| o.prediction.verdict == Verdict::Accepted)
-                .map(|o| line.shown(&o.prediction.pose))
+                .map(|o| line.shown(c.space(), &o.prediction.pose))
                 .collect::<Vec<f64>>()
         })
     };
@@ -59,7 +59,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
             accepted[1].hits, accepted[1].of, accepted[0].hits, accepted[0].of
         ),
         body: if none {
-            "<p class=\"none\">The space has no axis of one number.</p>".into()
+            "<p class=\"none\">The space has no continuous axis.</p>".into()
         } else {
             svg.figure("Poses of accepted views")
                 + &legend(&[("up", "upright"), ("tr", "transformed")])

@@ -36,8 +36,11 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     let path: Vec<_> =
         points.iter().map(|p| frame.at(p.upright.percent(), p.transformed.percent())).collect();
     svg.path("line main", &path);
-    let mark = |svg: &mut Svg, class: &str, u: &Share, t: &Share, words: &str| {
-        let (x, y) = frame.at(u.percent(), t.percent());
+    let place = |[u, t]: [&Share; 2]| frame.at(u.percent(), t.percent());
+    let chosen = place([&up.after, &tr.after]);
+    let searched = place([&always[0], &always[1]]);
+    let mark = |svg: &mut Svg, class: &str, both: [&Share; 2], words: &str| {
+        let (x, y) = place(both);
         svg.circle(class, (x, y), 6.0);
         let (left, _, right, _) = frame.edges();
         let (dx, anchor) = if x > f64::midpoint(left, right) {
@@ -45,13 +48,20 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
         } else {
             (11.0, Anchor::Start)
         };
-        svg.text("mark", (x + dx, y + 4.0), anchor, words);
+        // Words of points that nearly meet would lie on each other.
+        let beside = |other: (f64, f64)| {
+            let (dx, dy) = (x - other.0, y - other.1);
+            dx.abs() < 90.0 && dy < 18.0 && (dy > 0.0 || dy == 0.0 && words == "chosen")
+        };
+        let below = beside(if words == "chosen" { searched } else { chosen });
+        let dy = if below { 20.0 } else { 4.0 };
+        svg.text("mark", (x + dx, y + dy), anchor, words);
     };
     if let Some(never) = points.first() {
-        mark(&mut svg, "never", &never.upright, &never.transformed, "never");
+        mark(&mut svg, "never", [&never.upright, &never.transformed], "never");
     }
-    mark(&mut svg, "always", &always[0], &always[1], "always");
-    mark(&mut svg, "chosen", &up.after, &tr.after, "chosen");
+    mark(&mut svg, "always", [&always[0], &always[1]], "always");
+    mark(&mut svg, "chosen", [&up.after, &tr.after], "chosen");
 
     let mut data = Table::new(&[
         "point",

@@ -18,7 +18,7 @@ pub struct Frame {
 impl Frame {
     /// A plot with room for tick labels and titles around it, inside a drawing of a size.
     pub fn new(size: (f64, f64), x: (f64, f64), y: (f64, f64)) -> Self {
-        Self::inside((58.0, 14.0), (size.0 - 16.0, size.1 - 46.0), x, y)
+        Self::inside((58.0, 14.0), (size.0 - 22.0, size.1 - 46.0), x, y)
     }
 
     /// A plot between two corners.

@@ -82,6 +82,14 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
         self.draw(&[unit], pose);
     }
 
+    /// By which angle in radians a pose is turned along one of the lines from another: what
+    /// [`Axis::along`] turned by `unit` of a whole turn from the middle, where the later lines
+    /// were walked before the earlier ones. `None` where a line is the axis' one number.
+    fn turn(&self, line: usize, from: &[f32], pose: &[f32]) -> Option<f32> {
+        let _ = (line, from, pose);
+        None
+    }
+
     /// Distance of two poses on the axis, as a share of the domain's extent;
     /// circular on a periodic axis.
     fn distance(&self, a: &[f32], b: &[f32]) -> f32;

@@ -24,8 +24,8 @@ use super::{Axis, Interval, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
 use crate::rotation::{
-    Matrix3, about, angle, around, aside, columns, cross, dot, from_quaternion, product, unit,
-    with_angle, without,
+    Matrix3, about, angle, around, aside, columns, cross, dot, from_quaternion, product, transpose,
+    unit, with_angle, without,
 };
 
 /// The row in the table.
@@ -209,6 +209,18 @@ impl Axis for Rotate3 {
         if !self.whole {
             self.settle(pose);
         }
+    }
+
+    /// Tait-Bryan angles of the rotation from one pose to the other, about z, then y, then x;
+    /// the second is at most a quarter turn.
+    fn turn(&self, line: usize, from: &[f32], pose: &[f32]) -> Option<f32> {
+        let m = product(&matrix(pose), &transpose(&matrix(from)));
+        let angle = match line {
+            0 => libm::atan2(m[3], m[0]),
+            1 => libm::asin((-m[6]).clamp(-1.0, 1.0)),
+            _ => libm::atan2(m[7], m[8]),
+        };
+        Some(angle as f32)
     }
 
     /// The angle between two rotations, as a share of pi.
