@@ -8,7 +8,7 @@ use crate::abstain::Doubt;
 use crate::error::{Error, Result};
 use crate::gate::Look;
 use crate::readout::Answer;
-use crate::search::{self, Brief, Run, Seen};
+use crate::search::{Ask, Brief, Run, Seen};
 use crate::seed;
 use crate::tensor::{Batch, argmax};
 use crate::trace::Trace;
@@ -126,14 +126,19 @@ impl Canonicalizer {
         loop {
             let mut asked = Vec::new();
             let mut counts = vec![0; runs.len()];
-            for (i, run) in runs.iter_mut().enumerate() {
-                let room = self.config.budget - traces[i].cost;
-                if room == 0 {
-                    continue;
-                }
-                let asks = run.ask(room);
+            let room = |trace: &Trace| self.config.budget - trace.cost;
+            let asks: Vec<Vec<Ask>> = runs
+                .par_iter_mut()
+                .zip(&traces)
+                .map(|(run, trace)| match room(trace) {
+                    0 => Vec::new(),
+                    room => run.ask(room),
+                })
+                .collect();
+            for (i, asks) in asks.into_iter().enumerate() {
+                let room = room(&traces[i]);
                 let cost: usize =
-                    if gradients { asks.iter().map(search::Ask::cost).sum() } else { asks.len() };
+                    if gradients { asks.iter().map(Ask::cost).sum() } else { asks.len() };
                 if cost > room {
                     return Err(Error::BadSetting {
                         part: format!("search {}", self.config.search.name),
