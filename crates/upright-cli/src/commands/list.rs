@@ -55,6 +55,7 @@ fn tables() -> Vec<Table> {
             ("features", needs.features),
             ("head", needs.head),
             ("labels", needs.labels),
+            ("transformed", needs.transformed),
         ]
         .into_iter()
         .filter_map(|(name, needed)| needed.then_some(name))

@@ -125,7 +125,8 @@ impl Config {
         watch.phase("bank", rows.len());
         let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
         self.check_bank_size(&labels, &c.model)?;
-        let copies = self.copies(&c.model, data, rows, &c.space)?;
+        let copies =
+            if self.learns()? { self.copies(&c.model, data, rows, &c.space)? } else { None };
         let bank = Bank {
             outputs: &outputs,
             labels: &labels,
@@ -179,18 +180,21 @@ impl Config {
         (bank, held)
     }
 
-    /// Outputs of transformed bank samples, for a score that learns from them.
-    fn copies(
+    /// Whether the score learns from transformed samples.
+    fn learns(&self) -> Result<bool> {
+        let word = Value::Word("from-transformed".into());
+        let needs = score::row(&self.score.name)?.make.needs;
+        Ok(needs.transformed || self.score.settings.values().any(|v| *v == word))
+    }
+
+    /// Outputs of transformed bank samples, for scores that learn from them.
+    pub(super) fn copies(
         &self,
         model: &Model,
         data: &dyn Dataset,
         rows: &[usize],
         space: &Space,
     ) -> Result<Option<Outputs>> {
-        let learns = |v: &Value| *v == Value::Word("from-transformed".into());
-        if !self.score.settings.values().any(learns) {
-            return Ok(None);
-        }
         let mut all: Option<Outputs> = None;
         for rows in spread(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
             let batch = data.read(rows)?.batch;

@@ -59,6 +59,8 @@ struct Input {
 /// Outputs of all taps, kept.
 pub(super) struct Rig {
     bank: Outputs,
+    /// Of transformed copies of some of the bank.
+    copies: Option<Outputs>,
     labels: Vec<u32>,
     head: Option<Head>,
     inputs: Vec<Input>,
@@ -85,6 +87,7 @@ impl Rig {
         let moments = Moments::fit(&shapes, &c.space);
         let mut rig = Rig {
             bank: outputs,
+            copies: config.copies(&c.model, bank.0, bank.1, &c.space)?,
             labels,
             head: c.model.head().cloned(),
             inputs: Vec::new(),
@@ -175,13 +178,17 @@ impl Objective for Rig {
         };
         let all: Vec<usize> = (0..self.labels.len()).collect();
         let outputs = Rig::select(&self.bank, &all, tap);
+        let copies = self.copies.as_ref().map(|copies| {
+            let all: Vec<usize> = (0..copies.len()).collect();
+            Rig::select(copies, &all, tap)
+        });
         let score = score::fit(
             &part,
             &Bank {
                 outputs: &outputs,
                 labels: &self.labels,
                 head: self.head.as_ref().filter(|_| tap == 0),
-                transformed: None,
+                transformed: copies.as_ref(),
                 seed: self.seed,
             },
         )?;

@@ -51,6 +51,7 @@ impl Default for TuneConfig {
                 "pc-knn-mix",
                 "pc-proto",
                 "relative-mahalanobis",
+                "fisher",
                 "energy",
             ]),
             searches: words(&["rivals", "random", "random-refine"]),

@@ -17,7 +17,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "energy",
     about: "minus the log-sum-exp of the logits; needs nothing but logits",
     params: &[Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits")],
-    make: Make { needs: Needs { features: false, head: false, labels: false }, fit, load },
+    make: Make {
+        needs: Needs { features: false, head: false, labels: false, transformed: false },
+        fit,
+        load,
+    },
 };
 
 #[derive(Debug)]

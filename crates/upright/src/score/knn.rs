@@ -18,7 +18,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: NAME,
     about: "mean distance to the k nearest samples; needs features",
     params: &[K, METRIC, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
-    make: Make { needs: Needs { features: true, head: false, labels: false }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: false, transformed: false },
+        fit,
+        load,
+    },
 };
 
 const NAME: &str = "knn";

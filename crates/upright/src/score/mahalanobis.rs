@@ -19,7 +19,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "mahalanobis",
     about: "squared Mahalanobis distance to the nearest class mean, pooled covariance",
     params: layers::PARAMS,
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {

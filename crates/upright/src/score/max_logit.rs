@@ -17,7 +17,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "max-logit",
     about: "minus the largest logit; needs nothing but logits",
     params: &[],
-    make: Make { needs: Needs { features: false, head: false, labels: false }, fit, load },
+    make: Make {
+        needs: Needs { features: false, head: false, labels: false, transformed: false },
+        fit,
+        load,
+    },
 };
 
 #[derive(Debug)]

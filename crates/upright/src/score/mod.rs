@@ -16,6 +16,7 @@ mod bank;
 mod dice;
 mod energy;
 mod entropy;
+mod fisher;
 mod gaussian;
 mod r#gen;
 mod inputs;
@@ -90,7 +91,7 @@ pub struct Bank<'a> {
     pub labels: &'a [u32],
     /// The last linear layer, if the model's graph shows one. It belongs to the first tap.
     pub head: Option<&'a Head>,
-    /// Outputs of transformed samples, for the few options that learn from them.
+    /// Outputs of transformed samples, for the few scores and options that learn from them.
     pub transformed: Option<&'a Outputs>,
     /// Seed of everything random in a fit.
     pub seed: u64,
@@ -105,6 +106,8 @@ pub struct Needs {
     pub head: bool,
     /// True labels of the bank.
     pub labels: bool,
+    /// Outputs of transformed samples.
+    pub transformed: bool,
 }
 
 /// How to make a score.
@@ -144,6 +147,7 @@ pub const TABLE: &[Kind<Make>] = &[
     proto::KIND,
     pc_proto::KIND,
     trust_score::KIND,
+    fisher::KIND,
 ];
 
 /// The row of a score.
@@ -170,6 +174,9 @@ pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
             "the weights of the last linear layer",
             "use a model that ends in Gemm or MatMul, or another score",
         );
+    }
+    if needs.transformed && bank.transformed.is_none_or(Outputs::is_empty) {
+        return lack("outputs of transformed samples", "give some, or choose another score");
     }
     if needs.labels && bank.labels.len() != bank.outputs.len() {
         return lack("one label a sample", "give labelled data");

@@ -18,7 +18,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "msp",
     about: "minus the largest predicted probability; needs nothing but logits",
     params: &[Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits")],
-    make: Make { needs: Needs { features: false, head: false, labels: false }, fit, load },
+    make: Make {
+        needs: Needs { features: false, head: false, labels: false, transformed: false },
+        fit,
+        load,
+    },
 };
 
 #[derive(Debug)]

@@ -18,7 +18,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: NAME,
     about: "mean distance to the k nearest samples of the predicted class; needs features and labels",
     params: &[K, METRIC, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 const NAME: &str = "pc-knn";

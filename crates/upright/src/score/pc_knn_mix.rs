@@ -16,7 +16,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: NAME,
     about: "mean Euclidean-cosine distance to the k nearest samples of the predicted class; needs features and labels",
     params: &[K, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 const NAME: &str = "pc-knn-mix";

@@ -18,7 +18,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "relative-mahalanobis",
     about: "squared Mahalanobis distance to the nearest class less that to all samples",
     params: layers::PARAMS,
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {

@@ -22,7 +22,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "she",
     about: "minus the inner product with the predicted class's mean feature",
     params: &[],
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 #[derive(Debug)]

@@ -37,7 +37,11 @@ pub(super) const KIND: Kind<Make> = Kind {
         CORRECT_ONLY,
         STORAGE,
     ],
-    make: Make { needs: Needs { features: true, head: false, labels: true }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        fit,
+        load,
+    },
 };
 
 const NAME: &str = "trust-score";

@@ -20,7 +20,11 @@ pub(in crate::score) const KIND: Kind<Make> = Kind {
     name: "laplace-energy",
     about: "energy of the logits averaged over plausible head weights",
     params: &[PRIOR, SAMPLES],
-    make: Make { needs: Needs { features: true, head: true, labels: false }, fit, load },
+    make: Make {
+        needs: Needs { features: true, head: true, labels: false, transformed: false },
+        fit,
+        load,
+    },
 };
 
 #[derive(Debug)]

@@ -25,6 +25,9 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             let narrow = Head::new(Matrix::zeros(CLASSES, 3), vec![0.0; CLASSES]).unwrap();
             refused(&Bank { head: Some(&narrow), ..world.bank() }, "head");
         }
+        if needs.transformed {
+            refused(&Bank { transformed: None, ..world.bank() }, "transformed");
+        }
         if needs.labels {
             refused(&Bank { labels: &[], ..world.bank() }, "label");
             let wrong = vec![99; world.labels.len()];
@@ -43,7 +46,7 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             outputs: &without,
             labels: if needs.labels { &world.labels } else { &[] },
             head: needs.head.then_some(&world.head),
-            transformed: None,
+            transformed: needs.transformed.then_some(&world.transformed),
             seed: 0,
         };
         assert!(score::fit(&part, &just).is_ok(), "{} needs more than it says", row.name);
