@@ -30,7 +30,7 @@ pub struct Line {
     /// Values, evenly spaced: numbers of the pose, or radians from where the line starts.
     pub values: Vec<f32>,
     axis: usize,
-    line: usize,
+    direction: usize,
     /// The numbers of the axis where turns start.
     from: Vec<f32>,
 }
@@ -47,7 +47,7 @@ impl Line {
             unit: if angle { "°" } else { "" },
             values: axis.lattice(count, 0.5).into_iter().map(|v| v[0]).collect(),
             axis: at,
-            line: 0,
+            direction: 0,
             from: Vec::new(),
         }
     }
@@ -61,7 +61,7 @@ impl Line {
             unit: "°",
             values: (0..count).map(|i| (i as f32 + 0.5) * step - half).collect(),
             axis: at,
-            line,
+            direction: line,
             from: from.to_vec(),
         }
     }
@@ -71,14 +71,16 @@ impl Line {
         let part = &mut pose[space.part(self.axis)];
         match part {
             [one] => *one = value,
-            several => space.axes()[self.axis].along(self.line, value / (2.0 * PI) + 0.5, several),
+            several => {
+                space.axes()[self.axis].along(self.direction, value / (2.0 * PI) + 0.5, several);
+            }
         }
     }
 
     /// Where on this line a pose lies, as it is shown.
     pub fn shown(&self, space: &Space, pose: &[f32]) -> f64 {
         let part = &pose[space.part(self.axis)];
-        let turned = || space.axes()[self.axis].turn(self.line, &self.from, part);
+        let turned = || space.axes()[self.axis].turn(self.direction, &self.from, part);
         self.of(if self.from.is_empty() { part[0] } else { turned().unwrap_or(0.0) })
     }
 

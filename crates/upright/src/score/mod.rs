@@ -99,6 +99,7 @@ pub struct Bank<'a> {
 
 /// What a score needs beside logits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent of each other")]
 pub struct Needs {
     /// Tapped features.
     pub features: bool,
