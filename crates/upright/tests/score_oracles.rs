@@ -52,7 +52,8 @@ impl Case {
             outputs: &data.train,
             labels: &data.labels,
             head: Some(&data.head),
-            transformed: None,
+            // The rows to be judged stand for transformed ones where a score learns from such.
+            transformed: Some(&data.test),
             seed: 7,
         };
         let got = match score::fit(&part, &bank) {
