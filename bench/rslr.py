@@ -6,8 +6,10 @@
 128 images of 40 x 40 through the paper's network with random weights, mean
 distance to the 3 nearest of 54,000 x 1024 features, 60 evaluations an image: 46
 random poses, then 3 steps of Adam from the best 2 (a gradient counts twice),
-and the image as it is. The other side is the same search in eager PyTorch:
-grid_sample, a matrix product and topk for the neighbours, autograd.
+and the image as it is. The other side is the same search in eager PyTorch, as
+the paper's authors write it: batch norms as trained, grid_sample, a matrix
+product and topk for the neighbours, autograd. `folded` is that with the batch
+norms folded into the convolutions, which an ONNX file brings along.
 
 Needs numpy, onnx and torch. Runs are interleaved, so that a busy machine slows
 all alike; the ratios are those of the medians. The folder with model, images
@@ -80,10 +82,17 @@ bank = load("bank", -1, 1024)
 squares = (bank * bank).sum(1)
 
 
-def features(x):
+EPSILON = 1e-5
+
+
+def features(x, folded):
     def conv(x, name, stride):
-        weight = weights[f"{name}.weight"]
-        return F.conv2d(x, weight, weights[f"{name}.bias"], stride, weight.shape[-1] // 2)
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        if folded:
+            return F.conv2d(x, weight, bias, stride, weight.shape[-1] // 2)
+        x = F.conv2d(x, weight, None, stride, weight.shape[-1] // 2)
+        mean, scale = torch.zeros_like(bias), torch.ones_like(bias)
+        return F.batch_norm(x, mean, scale - EPSILON, scale, bias, eps=EPSILON)
 
     x = F.gelu(conv(x, "stem.conv", 2))
     for stage in range(1, 5):
@@ -95,8 +104,8 @@ def features(x):
     return x.flatten(1) @ reduction.T
 
 
-def energy(x):
-    f = features(x)
+def energy(x, folded):
+    f = features(x, folded)
     square = squares - 2 * (f @ bank.T) + (f * f).sum(1, keepdim=True)
     return square.topk(K, dim=1, largest=False).values.clamp(min=1e-12).sqrt().mean(1)
 
@@ -125,7 +134,7 @@ def settle(poses):
     poses[:, 3:] = reflect(poses[:, 3:].clamp(min=1e-6).log(), -bound, bound).exp()
 
 
-def search_torch():
+def search_torch(folded):
     start, n = time.perf_counter(), len(images)
     bound = math.log(1.8)
     units = torch.quasirandom.SobolEngine(5, scramble=True, seed=1).draw(n * POINTS)
@@ -133,8 +142,8 @@ def search_torch():
     poses = (low - 2 * low * units).reshape(n, POINTS, 5)
     poses[..., 3:] = poses[..., 3:].exp()
     with torch.no_grad():
-        raw = energy(images)
-        seen = torch.stack([energy(view(poses[:, i])) for i in range(POINTS)], 1)
+        raw = energy(images, folded)
+        seen = torch.stack([energy(view(poses[:, i]), folded) for i in range(POINTS)], 1)
     best = torch.minimum(raw, seen.min(1).values)
     chosen = seen.topk(RUNS, dim=1, largest=False).indices
     for run in range(RUNS):
@@ -142,19 +151,20 @@ def search_torch():
         adam = torch.optim.Adam([pose], lr=RATE)
         for _ in range(STEPS):
             adam.zero_grad()
-            e = energy(view(pose))
+            e = energy(view(pose), folded)
             e.sum().backward()
             best = torch.minimum(best, e.detach())
             adam.step()
             with torch.no_grad():
                 settle(pose)
         with torch.no_grad():
-            best = torch.minimum(best, energy(view(pose)))
+            best = torch.minimum(best, energy(view(pose), folded))
     return {"seconds": time.perf_counter() - start, "raw": raw.mean().item(), "best": best.mean().item()}
 
 
 sides = {engine: lambda engine=engine: search_upright(engine) for engine in ours}
-sides["torch"] = search_torch
+sides["torch"] = lambda: search_torch(folded=False)
+sides["folded"] = lambda: search_torch(folded=True)
 last = {name: run() for name, run in sides.items()}
 times = {name: [] for name in sides}
 for _ in range(args.rounds):

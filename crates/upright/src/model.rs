@@ -1,14 +1,15 @@
 //! [`Model`]: a frozen classifier. One forward pass gives logits and tapped,
 //! reduced features.
 //!
-//! Inputs always run in micro-batches of one fixed size, the last one filled up
-//! by repeating its last item, so that results do not depend on how a caller
-//! batches.
+//! Inputs always run in micro-batches of one fixed size, mostly 1, the last one
+//! filled up by repeating its last item, so that results do not depend on how a
+//! caller batches. Several micro-batches run at a time.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::engine::{self, Engine, Input, Value};
+use crate::engine::{self, Engine, Input, Lane, Value, share};
 use crate::error::{Error, Result};
 use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
@@ -92,6 +93,8 @@ pub struct Model {
     ending: Ending,
     taps: Vec<Tapped>,
     micro_batch: usize,
+    /// Whether lone micro-batches must do with one thread, too.
+    lane_matters: bool,
     classes: usize,
     head: Option<Head>,
     class_names: Option<Vec<String>>,
@@ -130,7 +133,8 @@ impl Model {
             _ => None,
         };
         let row = engine::row(&options.engine)?;
-        let micro_batch = fixed.or(options.micro_batch).unwrap_or(row.make.micro_batch).max(1);
+        let usual = describe::micro_batch(&graph);
+        let micro_batch = fixed.or(options.micro_batch).unwrap_or(usual).max(1);
         let mut wanted = vec![ending.logits.clone()];
         let mut taps = Vec::new();
         for tap in &options.taps {
@@ -157,6 +161,7 @@ impl Model {
             ending,
             taps,
             micro_batch,
+            lane_matters: false,
             classes: 0,
             head: None,
             class_names: None,
@@ -166,6 +171,7 @@ impl Model {
         if fixed.is_none() && options.micro_batch.is_none() && model.place_matters()? {
             model.micro_batch = 1;
         }
+        model.lane_matters = model.lane_matters()?;
         model.probe()?;
         Ok(model)
     }
@@ -175,7 +181,7 @@ impl Model {
     /// starts.
     fn place_matters(&self) -> Result<bool> {
         let one = describe::specimen(self.signal, 1)?;
-        let values = self.forward(&one.select(&vec![0; self.micro_batch]))?;
+        let values = self.forward(Lane::Whole, &one.select(&vec![0; self.micro_batch]))?;
         Ok(values.iter().any(|value| {
             let size = (value.data.len() / self.micro_batch).max(1);
             let mut rows = value.data.chunks(size).map(|row| row.iter().map(|v| v.to_bits()));
@@ -184,10 +190,20 @@ impl Model {
         }))
     }
 
+    /// Whether the numbers depend, if only in the last bit, on how many threads a run has.
+    fn lane_matters(&self) -> Result<bool> {
+        let batch = describe::specimen(self.signal, self.micro_batch)?;
+        let bits = |lane| -> Result<Vec<Vec<u32>>> {
+            let values = self.forward(lane, &batch)?;
+            Ok(values.iter().map(|v| v.data.iter().map(|x| x.to_bits()).collect()).collect())
+        };
+        Ok(self.engine.lanes() > 1 && bits(Lane::Whole)? != bits(Lane::One(0))?)
+    }
+
     /// Runs once to learn sizes, and to see whether the head found in the graph is right.
     fn probe(&mut self) -> Result<()> {
         let batch = describe::specimen(self.signal, self.micro_batch)?;
-        let values = self.forward(&batch)?;
+        let values = self.forward(Lane::Whole, &batch)?;
         self.classes =
             describe::classes(&self.graph, &self.ending.logits, &values[0], batch.len())?;
         for tap in &mut self.taps {
@@ -318,21 +334,33 @@ impl Model {
         let mut all = self.no_outputs()?;
         for stretch in (0..batch.len()).step_by(self.stretch()) {
             let end = batch.len().min(stretch + self.stretch());
-            let mut pooled: Option<Outputs> = None;
-            for from in (stretch..end).step_by(self.micro_batch) {
-                let (items, count) = self.filled(from, end);
-                let values = self.forward(&batch.select(&items))?;
-                let seen = self.pooled(&values, self.micro_batch, count)?;
-                match &mut pooled {
-                    Some(pooled) => pooled.append(&seen)?,
-                    None => pooled = Some(seen),
-                }
-            }
-            if let Some(pooled) = pooled {
+            let pooled = self.share(stretch..end, |lane, items, count| {
+                let values = self.forward(lane, &batch.select(&items))?;
+                self.pooled(&values, self.micro_batch, count)
+            })?;
+            if let Some(pooled) = joined(pooled)? {
                 all.append(&self.projected(pooled))?;
             }
         }
         Ok(all)
+    }
+
+    /// Does something with every micro-batch of some items, several at a time: `work` gets
+    /// a lane of the engine, the items, and how many of them count.
+    fn share<T: Send>(
+        &self,
+        items: Range<usize>,
+        work: impl Fn(Lane, Vec<usize>, usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let count = items.len().div_ceil(self.micro_batch);
+        share(self.engine.as_ref(), count, |lane, i| {
+            let lane = match lane {
+                Lane::Whole if self.lane_matters => Lane::One(0),
+                lane => lane,
+            };
+            let (filled, count) = self.filled(items.start + i * self.micro_batch, items.end);
+            work(lane, filled, count)
+        })
     }
 
     fn check_signal(&self, batch: &Batch) -> Result<()> {
@@ -370,14 +398,14 @@ impl Model {
     }
 
     /// One micro-batch through the engine: logits, then the tapped tensors.
-    fn forward(&self, batch: &Batch) -> Result<Vec<Value>> {
+    fn forward(&self, lane: Lane, batch: &Batch) -> Result<Vec<Value>> {
         let mut shape = vec![batch.len()];
         shape.extend(self.signal.shape());
         let data = self.preprocess.normalise(batch);
         let last = self.taps.iter().flat_map(|t| &t.wanted).max().copied().unwrap_or(0);
         let wanted: Vec<usize> = (0..=last).collect();
         let input = Input { name: &self.input, shape: &shape, data: &data };
-        self.engine.run(&[input], &wanted)
+        self.engine.run_on(lane, &[input], &wanted)
     }
 
     /// The first `count` rows of what a micro-batch of `items` gave.
@@ -419,6 +447,14 @@ impl Model {
         }
         Outputs::new(logits, features)
     }
+}
+
+/// Outputs of several micro-batches as one; none of none.
+fn joined(parts: Vec<Outputs>) -> Result<Option<Outputs>> {
+    let mut parts = parts.into_iter();
+    let Some(mut all) = parts.next() else { return Ok(None) };
+    parts.try_for_each(|part| all.append(&part))?;
+    Ok(Some(all))
 }
 
 /// The first `count` of a tensor's `items` rows, which must be `cols` long.

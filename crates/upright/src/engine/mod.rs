@@ -6,6 +6,7 @@ use crate::onnx::Graph;
 use crate::onnx::proto::{ModelProto, ValueInfoProto};
 use crate::registry::{Kind, find};
 
+mod lanes;
 mod numbers;
 #[cfg(feature = "ort")]
 mod ort;
@@ -13,6 +14,7 @@ mod rten;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use lanes::{Lane, share};
 pub use numbers::Numbers;
 
 /// A tensor fed to an engine.
@@ -40,10 +42,18 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     /// The engine's name in [`TABLE`].
     fn name(&self) -> &'static str;
 
+    /// Runs that may go on at the same time, each on a lane of its own; at least 1.
+    fn lanes(&self) -> usize;
+
     /// Feeds the inputs and computes some of the tensors named at loading, given by their
     /// positions in that list, in the order asked for. The same inputs always give the same
-    /// numbers, whatever the number of threads.
-    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>>;
+    /// numbers on every lane.
+    fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>>;
+
+    /// As [`Engine::run_on`], on all threads.
+    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+        self.run_on(Lane::Whole, inputs, wanted)
+    }
 }
 
 /// Prepares a graph to compute the named tensors, which may lie anywhere in it, on so many
@@ -57,8 +67,6 @@ pub struct Make {
     pub load: Load,
     /// Whether the engine can run on this machine; if not, why not and what to do.
     pub ready: fn() -> Result<()>,
-    /// Items a micro-batch should hold when nothing else says so.
-    pub micro_batch: usize,
 }
 
 const NO_PARAMS: &[Param] = &[];
@@ -69,14 +77,14 @@ pub const TABLE: &[Kind<Make>] = &[
         name: rten::NAME,
         about: "built in, pure Rust, on the processor",
         params: NO_PARAMS,
-        make: Make { load: rten::load, ready: || Ok(()), micro_batch: rten::MICRO_BATCH },
+        make: Make { load: rten::load, ready: || Ok(()) },
     },
     #[cfg(feature = "ort")]
     Kind {
         name: ort::NAME,
         about: "ONNX Runtime, from the shared library that ORT_DYLIB_PATH names",
         params: NO_PARAMS,
-        make: Make { load: ort::load, ready: ort::ready, micro_batch: ort::MICRO_BATCH },
+        make: Make { load: ort::load, ready: ort::ready },
     },
 ];
 

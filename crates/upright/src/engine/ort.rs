@@ -10,7 +10,6 @@ use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::available_parallelism;
 
 use ::ort::LoadDynamicError;
 use ::ort::environment::Environment;
@@ -20,7 +19,7 @@ use ::ort::session::{OutputSelector, RunOptions, Session, SessionInputValue};
 use ::ort::value::{DynValue, TensorRef};
 use prost::Message;
 
-use crate::engine::{Engine, Input, Numbers, Value, with_outputs};
+use crate::engine::{Engine, Input, Lane, Numbers, Value, lanes, with_outputs};
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
 use crate::onnx::proto::{GraphProto, ModelProto, NodeProto};
@@ -28,14 +27,18 @@ use crate::onnx::proto::{GraphProto, ModelProto, NodeProto};
 /// Its name in the table.
 pub(super) const NAME: &str = "ort";
 
-/// Larger ones are hardly faster, and a lone item pays for all.
-pub(super) const MICRO_BATCH: usize = 8;
-
 /// Names the shared library, or the folder it lies in.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
+/// Most bytes of weights that lanes hold besides those of the first session: each has its
+/// own copy, as a session must not run twice at a time.
+const COPIES: usize = 1 << 30;
+
 struct Ort {
-    session: Mutex<Session>,
+    /// On all threads.
+    whole: Mutex<Session>,
+    /// On one thread each; none where copies would take too much memory.
+    lanes: Vec<Mutex<Session>>,
     inputs: Vec<String>,
     tensors: Vec<String>,
 }
@@ -130,13 +133,17 @@ pub(super) fn load(
         }
     }
     let proto = with_outputs(graph, tensors);
-    let threads = threads.or_else(|| available_parallelism().ok().map(Into::into)).unwrap_or(1);
-    let session = open(environment, &proto, threads.max(1)).map_err(|why| {
-        let unsupported = operators(graph, proto, environment, &why);
-        unsupported.unwrap_or(Error::Model { path: graph.name().into(), why })
-    })?;
-    let inputs = session.inputs().iter().map(|i| i.name().to_string()).collect();
-    Ok(Box::new(Ort { session: Mutex::new(session), inputs, tensors: tensors.to_vec() }))
+    let threads = lanes::threads(threads);
+    let bytes = proto.encode_to_vec();
+    let refused = |why: String| Error::Model { path: graph.name().into(), why };
+    let whole = open(environment, &bytes, threads)
+        .map_err(|why| operators(graph, proto, environment, &why).unwrap_or(refused(why)))?;
+    let inputs = whole.inputs().iter().map(|i| i.name().to_string()).collect();
+    let copies = threads.min(COPIES / bytes.len().max(1));
+    let lanes = (0..copies).filter(|_| copies > 1);
+    let lanes = lanes.map(|_| open(environment, &bytes, 1).map(Mutex::new).map_err(refused));
+    let lanes = lanes.collect::<Result<_>>()?;
+    Ok(Box::new(Ort { whole: Mutex::new(whole), lanes, inputs, tensors: tensors.to_vec() }))
 }
 
 /// Whether a tensor is an input or a weight.
@@ -147,7 +154,7 @@ fn is_given(graph: &Graph, name: &str) -> bool {
 #[expect(clippy::result_large_err, reason = "the builder's errors hand the builder back")]
 fn open(
     environment: &Environment,
-    proto: &ModelProto,
+    model: &[u8],
     threads: usize,
 ) -> std::result::Result<Session, String> {
     let configured = |builder: SessionBuilder| -> BuilderResult {
@@ -160,7 +167,7 @@ fn open(
     };
     let builder = Session::builder(environment).map_err(|e| e.to_string())?;
     let mut builder = configured(builder).map_err(|e| e.to_string())?;
-    builder.commit_from_memory(&proto.encode_to_vec()).map_err(|e| e.to_string())
+    builder.commit_from_memory(model).map_err(|e| e.to_string())
 }
 
 /// Every operator that ONNX Runtime does not know, if that is what it refused: each that it
@@ -176,7 +183,7 @@ fn operators(
     while let Some(name) = unknown(&why).filter(|name| !all.contains(name)) {
         proto.graph.iter_mut().for_each(|g| take_out(g, &name));
         all.insert(name);
-        why = open(environment, &proto, 1).err().unwrap_or_default();
+        why = open(environment, &proto.encode_to_vec(), 1).err().unwrap_or_default();
     }
     let node = graph.graph().node.iter().find(|n| all.contains(&called(n)))?;
     let named = node.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(node.out());
@@ -224,9 +231,13 @@ fn take_out(graph: &mut GraphProto, name: &str) {
 }
 
 impl Ort {
-    /// The session; its state outlives a panic, as every run starts anew.
-    fn session(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A lane's session; its state outlives a panic, as every run starts anew.
+    fn session(&self, lane: Lane) -> MutexGuard<'_, Session> {
+        let session = match lane {
+            Lane::One(lane) if !self.lanes.is_empty() => &self.lanes[lane % self.lanes.len()],
+            _ => &self.whole,
+        };
+        session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -235,7 +246,11 @@ impl Engine for Ort {
         NAME
     }
 
-    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+    fn lanes(&self) -> usize {
+        self.lanes.len().max(1)
+    }
+
+    fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
         let failed = |why: String| Error::Engine { engine: NAME, why };
         let raised = |e: ::ort::Error| failed(e.to_string());
         let mut fed: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
@@ -255,7 +270,7 @@ impl Engine for Ort {
         }
         let selected = names.iter().fold(OutputSelector::no_default(), |s, name| s.with(*name));
         let options = RunOptions::new().map_err(raised)?.with_outputs(selected);
-        let mut session = self.session();
+        let mut session = self.session(lane);
         let mut outputs = session.run_with_options(fed, &options).map_err(raised)?;
         let mut values: Vec<Value> = Vec::with_capacity(names.len());
         for (n, name) in names.iter().enumerate() {

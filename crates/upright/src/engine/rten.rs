@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prost::Message;
 use rten::{LoadError, LoadErrorKind, Model, ModelOptions, NodeId, RunOptions, ThreadPool};
 use rten_tensor::prelude::*;
 
-use crate::engine::{Engine, Input, Value, with_outputs};
+use crate::engine::{Engine, Input, Lane, Value, lanes, with_outputs};
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
 use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
@@ -21,14 +21,13 @@ use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
 /// Its name in the table.
 pub(super) const NAME: &str = "rten";
 
-/// Few enough for a layer's numbers to stay in the cache, enough to fill its kernels.
-pub(super) const MICRO_BATCH: usize = 8;
-
 struct Rten {
     model: Model,
     inputs: BTreeMap<String, NodeId>,
     tensors: Vec<NodeId>,
-    pool: Option<Arc<ThreadPool>>,
+    whole: OnceLock<Arc<ThreadPool>>,
+    /// At least one.
+    lanes: Vec<OnceLock<Arc<ThreadPool>>>,
 }
 
 impl fmt::Debug for Rten {
@@ -68,8 +67,19 @@ pub(super) fn load(
         Some((p.name, id))
     });
     let inputs = inputs.collect();
-    let pool = threads.map(|n| Arc::new(ThreadPool::with_num_threads(n.max(1))));
-    Ok(Box::new(Rten { model, inputs, tensors, pool }))
+    let lanes = (0..lanes::threads(threads)).map(|_| OnceLock::new()).collect();
+    Ok(Box::new(Rten { model, inputs, tensors, whole: OnceLock::new(), lanes }))
+}
+
+impl Rten {
+    /// The threads of a lane, started on first use.
+    fn pool(&self, lane: Lane) -> Arc<ThreadPool> {
+        let (place, threads) = match lane {
+            Lane::Whole => (&self.whole, self.lanes.len()),
+            Lane::One(lane) => (&self.lanes[lane % self.lanes.len()], 1),
+        };
+        Arc::clone(place.get_or_init(|| Arc::new(ThreadPool::with_num_threads(threads))))
+    }
 }
 
 impl Engine for Rten {
@@ -77,7 +87,11 @@ impl Engine for Rten {
         NAME
     }
 
-    fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
         let failed = |why: String| Error::Engine { engine: NAME, why };
         let mut fed = Vec::with_capacity(inputs.len());
         for input in inputs {
@@ -100,7 +114,7 @@ impl Engine for Rten {
                 unique.push(*id);
             }
         }
-        let options = RunOptions::default().with_thread_pool(self.pool.clone());
+        let options = RunOptions::default().with_thread_pool(Some(self.pool(lane)));
         let run = || self.model.run(fed, &unique, Some(options));
         let values = catch_unwind(AssertUnwindSafe(run))
             .map_err(|p| failed(format!("it stopped: {}", message(p.as_ref()))))?

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::engine::{self, Engine, Input, Value};
+use crate::engine::{self, Engine, Input, Lane, Value, share};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, joined};
 use crate::onnx::gradient;
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
@@ -23,6 +23,10 @@ pub(super) struct Backward {
     kept: Vec<(String, usize)>,
     seeds: Vec<String>,
     shapes: Vec<Vec<usize>>,
+    /// How many tensors the way there computes.
+    tensors: usize,
+    /// Numbers that a micro-batch leaves between the way there and the way back.
+    size: usize,
 }
 
 impl Model {
@@ -61,61 +65,50 @@ impl Model {
         let ways = self.backward()?;
         let mut outputs = self.no_outputs()?;
         let mut all = Vec::with_capacity(batch.data().len());
-        let mut from = 0;
-        while from < batch.len() {
-            let (kept, pooled) = self.there(ways, batch, from)?;
+        let most = (KEPT / ways.size.max(1)).max(1) * self.micro_batch;
+        let stretch = self.stretch().min(most);
+        for from in (0..batch.len()).step_by(stretch) {
+            let items = from..batch.len().min(from + stretch);
+            let (kept, pooled): (Vec<_>, Vec<_>) =
+                self.there(ways, batch, items.clone())?.into_iter().unzip();
+            let Some(pooled) = joined(pooled)? else { continue };
             let seen = self.projected(pooled);
-            let items = from..from + seen.len();
-            let seeds = self.seeds(seen.len(), &d(items.clone(), &seen)?)?;
-            outputs.append(&seen)?;
-            for (i, values) in kept.iter().enumerate() {
+            let seeds = self.seeds(seen.len(), &d(items, &seen)?)?;
+            let parts = share(ways.back.as_ref(), kept.len(), |lane, i| {
                 let at = i * self.micro_batch;
                 let rows = at..seen.len().min(at + self.micro_batch);
-                all.extend(self.back(ways, values, &seeds, rows)?);
-            }
-            from = items.end;
+                self.back(ways, lane, &kept[i], &seeds, rows)
+            })?;
+            all.extend(parts.into_iter().flatten());
+            outputs.append(&seen)?;
         }
         let gradient = self.preprocess.pullback(self.signal, &all);
         Ok((outputs, Batch::new(self.signal, gradient)?))
     }
 
-    /// The way there for a stretch of items that starts at `from`: what each micro-batch
-    /// leaves for the way back, and what all of them gave.
+    /// The way there for some items: what each micro-batch leaves for the way back, and what
+    /// it gave.
     fn there(
         &self,
         ways: &Backward,
         batch: &Batch,
-        from: usize,
-    ) -> Result<(Vec<Vec<Value>>, Outputs)> {
-        let last = ways.kept.iter().map(|(_, at)| at + 1).max().unwrap_or(0);
-        let wanted: Vec<usize> = (0..self.tensors().len().max(last)).collect();
-        let mut all = Vec::new();
-        let mut outputs: Option<Outputs> = None;
-        let mut room = KEPT;
-        for at in (from..batch.len().min(from + self.stretch())).step_by(self.micro_batch) {
-            let (items, count) = self.filled(at, batch.len());
+        items: Range<usize>,
+    ) -> Result<Vec<(Vec<Value>, Outputs)>> {
+        let wanted: Vec<usize> = (0..ways.tensors).collect();
+        self.share(items, |lane, items, count| {
             let data = self.preprocess.normalise(&batch.select(&items));
             let input = Input { name: &self.input, shape: &self.shape(), data: &data };
-            let values = ways.there.run(&[input], &wanted)?;
+            let values = ways.there.run_on(lane, &[input], &wanted)?;
             let seen = self.pooled(&values, self.micro_batch, count)?;
-            match &mut outputs {
-                Some(outputs) => outputs.append(&seen)?,
-                None => outputs = Some(seen),
-            }
-            let size = values.iter().map(|v| v.data.len()).sum();
-            all.push(values);
-            room = room.saturating_sub(size);
-            if room < size {
-                break;
-            }
-        }
-        Ok((all, outputs.map_or_else(|| self.no_outputs(), Ok)?))
+            Ok((values, seen))
+        })
     }
 
     /// The way back for a micro-batch, whose items are some rows of the seeds.
     fn back(
         &self,
         ways: &Backward,
+        lane: Lane,
         values: &[Value],
         seeds: &[Option<Matrix>],
         rows: Range<usize>,
@@ -139,7 +132,7 @@ impl Model {
         for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
             inputs.push(Input { name, shape, data });
         }
-        let mut values = ways.back.run(&inputs, &[0])?;
+        let mut values = ways.back.run_on(lane, &inputs, &[0])?;
         let size = self.signal.size();
         match values.pop() {
             Some(v) if v.data.len() == self.micro_batch * size => {
@@ -175,12 +168,17 @@ impl Model {
             (name, at)
         });
         let kept = kept.collect();
+        let there = load(&self.graph, &tensors)?;
+        let input = Input { name: &self.input, shape: &shape, data: &zeros };
+        let left = there.run(&[input], &(0..tensors.len()).collect::<Vec<_>>())?;
         let ready = Backward {
-            there: load(&self.graph, &tensors)?,
+            there,
             back: load(&graph, &[built.output])?,
             kept,
             seeds: built.seeds,
             shapes: built.shapes,
+            tensors: tensors.len(),
+            size: left.iter().map(|v| v.data.len()).sum(),
         };
         Ok(self.backward.get_or_init(|| ready))
     }

@@ -1,9 +1,9 @@
 //! The `k` nearest vectors of an [`Index`], exactly.
 //!
 //! 8-bit stand-ins of queries and vectors are multiplied in blocks of integers,
-//! which bounds every distance (see [`super::bounds`]). A vector whose lower bound exceeds the k-th smallest upper bound
-//! is not among the nearest; the few others are measured directly, in the
-//! order of their lower bounds. Which of them are measured may depend on the
+//! which bounds every distance (see [`super::bounds`]). A vector whose lower
+//! bound exceeds the k-th smallest upper bound is not among the nearest; the
+//! few others are measured directly, in the order of their lower bounds. Which of them are measured may depend on the
 //! order of work, the nearest do not: they are the smallest by distance, then
 //! by row.
 
@@ -23,6 +23,9 @@ use super::metric::Metric;
 const BLOCK: usize = 512;
 /// Queries multiplied at a time.
 const QUERIES: usize = 256;
+/// Such groups of queries that share the packing of a block, which takes as long as
+/// multiplying one of them.
+const GROUPS: usize = 16;
 
 /// A stored vector and its distance to a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,13 +93,14 @@ impl Index {
         let gemm = GemmExecutor::<u8, i8, i32>::default();
         let top = if gemm.may_saturate() { 63.0 } else { 127.0 };
         queries
-            .chunks(QUERIES)
+            .chunks(GROUPS * QUERIES)
             .flat_map(|queries| {
-                let batch = Batch::new(self, queries, &key, top);
+                let batches: Vec<Batch> =
+                    queries.chunks(QUERIES).map(|q| Batch::new(self, q, &key, top)).collect();
                 match (key.euclid > 0.0, key.cosine > 0.0) {
-                    (true, true) => self.scan::<true, true>(&gemm, &key, &batch, &range, k),
-                    (false, true) => self.scan::<false, true>(&gemm, &key, &batch, &range, k),
-                    _ => self.scan::<true, false>(&gemm, &key, &batch, &range, k),
+                    (true, true) => self.scan::<true, true>(&gemm, &key, &batches, &range, k),
+                    (false, true) => self.scan::<false, true>(&gemm, &key, &batches, &range, k),
+                    _ => self.scan::<true, false>(&gemm, &key, &batches, &range, k),
                 }
             })
             .collect()
@@ -106,51 +110,61 @@ impl Index {
         &self,
         gemm: &GemmExecutor<u8, i8, i32>,
         key: &Key,
-        batch: &Batch,
+        batches: &[Batch],
         range: &Range<usize>,
         k: usize,
     ) -> Vec<Vec<Maybe>> {
-        let (cols, n) = (self.cols(), batch.queries);
-        let width = batch.lanes.len() * LANES;
-        let view = NdTensorView::from_data([width, cols], &batch.bytes[..]);
-        let packed = gemm.prepack_b(view.transposed());
-        let limits = Limits::new(k, n);
+        let cols = self.cols();
+        let prepared: Vec<_> = batches
+            .par_iter()
+            .map(|batch| {
+                let width = batch.lanes.len() * LANES;
+                let view = NdTensorView::from_data([width, cols], &batch.bytes[..]);
+                let packed = gemm.prepack_b(view.transposed());
+                (batch, width, packed, Limits::new(k, batch.queries))
+            })
+            .collect();
         let arch = pulp::Arch::new();
         let blocks: Vec<usize> = range.clone().step_by(BLOCK).collect();
-        let hits: Vec<Vec<(u32, Maybe)>> = blocks
+        let hits: Vec<Vec<Vec<(u32, Maybe)>>> = blocks
             .par_iter()
-            .map_init(
-                || vec![0i32; BLOCK * width],
-                |products, &from| {
-                    let to = (from + BLOCK).min(range.end);
-                    let rows = NdTensorView::from_data(
-                        [to - from, cols],
-                        &self.bytes[from * cols..to * cols],
-                    );
-                    let products = &mut products[..(to - from) * width];
+            .map_init(Vec::new, |products, &from| {
+                let to = (from + BLOCK).min(range.end);
+                let rows =
+                    NdTensorView::from_data([to - from, cols], &self.bytes[from * cols..to * cols]);
+                let rows = gemm.prepack_a(rows);
+                let groups = prepared.iter().map(|(batch, width, packed, limits)| {
+                    products.resize((to - from) * width, 0);
                     let done = gemm.gemm(
                         products,
-                        GemmInputA::Unpacked(rows),
-                        GemmInputB::Packed(&packed),
+                        GemmInputA::Packed(&rows),
+                        GemmInputB::Packed(packed),
                         GemmOptions::default(),
                     );
                     if done.is_err() {
                         // Shapes agree by construction; were they not to, every row stays.
-                        return everything(from..to, n);
+                        return everything(from..to, batch.queries);
                     }
                     arch.dispatch(
                         #[inline(always)]
-                        || self.sift::<EUCLID, COSINE>(key, batch, &limits, products, from..to),
+                        || self.sift::<EUCLID, COSINE>(key, batch, limits, products, from..to),
                     )
-                },
-            )
+                });
+                groups.collect()
+            })
             .collect();
-        let mut lists = vec![Vec::new(); n];
-        for (j, maybe) in hits.into_iter().flatten() {
-            if maybe.bound <= limits.get(j as usize) {
-                lists[j as usize].push(maybe);
+        let mut lists: Vec<Vec<Vec<Maybe>>> =
+            batches.iter().map(|batch| vec![Vec::new(); batch.queries]).collect();
+        for groups in hits {
+            for ((hits, lists), (.., limits)) in groups.into_iter().zip(&mut lists).zip(&prepared) {
+                for (j, maybe) in hits {
+                    if maybe.bound <= limits.get(j as usize) {
+                        lists[j as usize].push(maybe);
+                    }
+                }
             }
         }
+        let mut lists: Vec<Vec<Maybe>> = lists.into_iter().flatten().collect();
         for list in &mut lists {
             list.sort_by(|a, b| a.bound.total_cmp(&b.bound).then(a.row.cmp(&b.row)));
         }
