@@ -1,9 +1,9 @@
 //! [`Model`]: a frozen classifier. One forward pass gives logits and tapped,
 //! reduced features.
 //!
-//! Inputs always run in micro-batches of one fixed size, mostly 1, the last one
-//! filled up by repeating its last item, so that results do not depend on how a
-//! caller batches. Several micro-batches run at a time.
+//! Inputs run in micro-batches of one fixed size, and what is left over in small
+//! ones that give the same bits, filled up by repeating their last item: results
+//! do not depend on how a caller batches. Several micro-batches run at a time.
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,6 +24,9 @@ mod pullback;
 mod tests;
 
 pub use options::{AUTO, Options, Tap};
+
+/// The size of small micro-batches. Two, as engines multiply a single row in another way.
+const REST: usize = 2;
 
 /// Items whose features are projected together.
 const STRETCH: usize = 512;
@@ -93,6 +96,8 @@ pub struct Model {
     ending: Ending,
     taps: Vec<Tapped>,
     micro_batch: usize,
+    /// The size of micro-batches for what is left over, and for the way back.
+    rest: usize,
     /// Whether lone micro-batches must do with one thread, too.
     lane_matters: bool,
     classes: usize,
@@ -133,7 +138,7 @@ impl Model {
             _ => None,
         };
         let row = engine::row(&options.engine)?;
-        let usual = describe::micro_batch(&graph);
+        let usual = describe::micro_batch(&graph).max(row.make.micro_batch);
         let micro_batch = fixed.or(options.micro_batch).unwrap_or(usual).max(1);
         let mut wanted = vec![ending.logits.clone()];
         let mut taps = Vec::new();
@@ -161,6 +166,7 @@ impl Model {
             ending,
             taps,
             micro_batch,
+            rest: micro_batch,
             lane_matters: false,
             classes: 0,
             head: None,
@@ -169,7 +175,10 @@ impl Model {
             backward: OnceLock::new(),
         };
         if fixed.is_none() && options.micro_batch.is_none() && model.place_matters()? {
-            model.micro_batch = 1;
+            (model.micro_batch, model.rest) = (1, 1);
+        }
+        if fixed.is_none() && model.micro_batch > REST && !model.size_matters()? {
+            model.rest = REST;
         }
         model.lane_matters = model.lane_matters()?;
         model.probe()?;
@@ -180,24 +189,35 @@ impl Model {
     /// micro-batch: some engines sum a row in an order that depends on where in memory it
     /// starts.
     fn place_matters(&self) -> Result<bool> {
-        let one = describe::specimen(self.signal, 1)?;
-        let values = self.forward(Lane::Whole, &one.select(&vec![0; self.micro_batch]))?;
-        Ok(values.iter().any(|value| {
-            let size = (value.data.len() / self.micro_batch).max(1);
-            let mut rows = value.data.chunks(size).map(|row| row.iter().map(|v| v.to_bits()));
-            let first = rows.next();
-            first.is_some_and(|first| rows.any(|row| !row.eq(first.clone())))
-        }))
+        let same = self.specimen_bits(Lane::Whole, &vec![0; self.micro_batch])?;
+        Ok(same.windows(2).any(|pair| pair[0] != pair[1]))
     }
 
-    /// Whether the numbers depend, if only in the last bit, on how many threads a run has.
+    /// Whether they depend on being in a small micro-batch.
+    fn size_matters(&self) -> Result<bool> {
+        let items: Vec<usize> = (0..self.micro_batch).collect();
+        let many = self.specimen_bits(Lane::Whole, &items)?;
+        Ok(self.specimen_bits(Lane::Whole, &items[..REST])? != many[..REST])
+    }
+
+    /// Whether they depend on how many threads a run has.
     fn lane_matters(&self) -> Result<bool> {
-        let batch = describe::specimen(self.signal, self.micro_batch)?;
-        let bits = |lane| -> Result<Vec<Vec<u32>>> {
-            let values = self.forward(lane, &batch)?;
-            Ok(values.iter().map(|v| v.data.iter().map(|x| x.to_bits()).collect()).collect())
-        };
+        let items: Vec<usize> = (0..self.micro_batch).collect();
+        let bits = |lane| self.specimen_bits(lane, &items);
         Ok(self.engine.lanes() > 1 && bits(Lane::Whole)? != bits(Lane::One(0))?)
+    }
+
+    /// The bits of all that a micro-batch of some of a few made-up items gives, by item.
+    fn specimen_bits(&self, lane: Lane, items: &[usize]) -> Result<Vec<Vec<u32>>> {
+        let batch = describe::specimen(self.signal, self.micro_batch)?.select(items);
+        let mut bits = vec![Vec::new(); items.len()];
+        for value in self.forward(lane, &batch)? {
+            let size = (value.data.len() / items.len()).max(1);
+            for (bits, row) in bits.iter_mut().zip(value.data.chunks(size)) {
+                bits.extend(row.iter().map(|v| v.to_bits()));
+            }
+        }
+        Ok(bits)
     }
 
     /// Runs once to learn sizes, and to see whether the head found in the graph is right.
@@ -334,9 +354,10 @@ impl Model {
         let mut all = self.no_outputs()?;
         for stretch in (0..batch.len()).step_by(self.stretch()) {
             let end = batch.len().min(stretch + self.stretch());
-            let pooled = self.share(stretch..end, |lane, items, count| {
-                let values = self.forward(lane, &batch.select(&items))?;
-                self.pooled(&values, self.micro_batch, count)
+            let pieces = self.pieces(stretch..end);
+            let pooled = self.share(&pieces, |lane, items, count| {
+                let values = self.forward(lane, &batch.select(items))?;
+                self.pooled(&values, items.len(), count)
             })?;
             if let Some(pooled) = joined(pooled)? {
                 all.append(&self.projected(pooled))?;
@@ -345,21 +366,28 @@ impl Model {
         Ok(all)
     }
 
-    /// Does something with every micro-batch of some items, several at a time: `work` gets
-    /// a lane of the engine, the items, and how many of them count.
+    /// Some items as micro-batches: large ones, then small ones.
+    fn pieces(&self, items: Range<usize>) -> Vec<Piece> {
+        let large = items.len() / self.micro_batch * self.micro_batch;
+        let middle = items.start + large;
+        let mut all = pieces(items.start..middle, self.micro_batch);
+        all.extend(pieces(middle..items.end, self.rest));
+        all
+    }
+
+    /// Does something with every micro-batch, several at a time: `work` gets a lane of the
+    /// engine, the items, and how many of them count.
     fn share<T: Send>(
         &self,
-        items: Range<usize>,
-        work: impl Fn(Lane, Vec<usize>, usize) -> Result<T> + Sync,
+        pieces: &[Piece],
+        work: impl Fn(Lane, &[usize], usize) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let count = items.len().div_ceil(self.micro_batch);
-        share(self.engine.as_ref(), count, |lane, i| {
+        share(self.engine.as_ref(), pieces.len(), |lane, i| {
             let lane = match lane {
                 Lane::Whole if self.lane_matters => Lane::One(0),
                 lane => lane,
             };
-            let (filled, count) = self.filled(items.start + i * self.micro_batch, items.end);
-            work(lane, filled, count)
+            work(lane, &pieces[i].items, pieces[i].count)
         })
     }
 
@@ -374,20 +402,6 @@ impl Model {
     /// Items whose features are projected together, in whole micro-batches.
     fn stretch(&self) -> usize {
         (STRETCH / self.micro_batch).max(1) * self.micro_batch
-    }
-
-    /// The items of the micro-batch that starts at `from`, filled up by repeating the last
-    /// one before `end`, and how many of them count.
-    fn filled(&self, from: usize, end: usize) -> (Vec<usize>, usize) {
-        let count = self.micro_batch.min(end - from);
-        ((0..self.micro_batch).map(|i| from + i.min(count - 1)).collect(), count)
-    }
-
-    /// The shape of a micro-batch.
-    fn shape(&self) -> Vec<usize> {
-        let mut shape = vec![self.micro_batch];
-        shape.extend(self.signal.shape());
-        shape
     }
 
     fn no_outputs(&self) -> Result<Outputs> {
@@ -447,6 +461,22 @@ impl Model {
         }
         Outputs::new(logits, features)
     }
+}
+
+/// A micro-batch: the items in it, and how many of them count; the others repeat the last.
+#[derive(Debug)]
+struct Piece {
+    items: Vec<usize>,
+    count: usize,
+}
+
+/// Some items as micro-batches of one size.
+fn pieces(items: Range<usize>, size: usize) -> Vec<Piece> {
+    let piece = |from: usize| {
+        let count = size.min(items.end - from);
+        Piece { items: (0..size).map(|i| from + i.min(count - 1)).collect(), count }
+    };
+    items.clone().step_by(size).map(piece).collect()
 }
 
 /// Outputs of several micro-batches as one; none of none.

@@ -98,6 +98,24 @@ impl State {
         self
     }
 
+    /// The same state with all tensors of another, whose names get a prefix.
+    #[must_use]
+    pub fn with_part(mut self, prefix: &str, part: &State) -> Self {
+        for (name, tensor) in &part.tensors {
+            self.put(&format!("{prefix}{name}"), tensor.clone());
+        }
+        self
+    }
+
+    /// What [`State::with_part`] has put under a prefix.
+    #[must_use]
+    pub fn part(&self, prefix: &str) -> Self {
+        let under = |(name, tensor): (&String, &Stored)| {
+            Some((name.strip_prefix(prefix)?.to_string(), tensor.clone()))
+        };
+        State { tensors: self.tensors.iter().filter_map(under).collect() }
+    }
+
     /// All tensors by name.
     pub fn tensors(&self) -> &BTreeMap<String, Stored> {
         &self.tensors

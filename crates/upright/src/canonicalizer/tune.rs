@@ -52,6 +52,7 @@ impl Default for TuneConfig {
                 "pc-proto",
                 "relative-mahalanobis",
                 "fisher",
+                "pc-knn-fisher",
                 "energy",
             ]),
             searches: words(&["rivals", "random", "random-refine"]),

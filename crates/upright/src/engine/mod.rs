@@ -67,6 +67,8 @@ pub struct Make {
     pub load: Load,
     /// Whether the engine can run on this machine; if not, why not and what to do.
     pub ready: fn() -> Result<()>,
+    /// Items that it likes to run together; a whole number of twos, or 1.
+    pub micro_batch: usize,
 }
 
 const NO_PARAMS: &[Param] = &[];
@@ -77,14 +79,14 @@ pub const TABLE: &[Kind<Make>] = &[
         name: rten::NAME,
         about: "built in, pure Rust, on the processor",
         params: NO_PARAMS,
-        make: Make { load: rten::load, ready: || Ok(()) },
+        make: Make { load: rten::load, ready: || Ok(()), micro_batch: rten::MICRO_BATCH },
     },
     #[cfg(feature = "ort")]
     Kind {
         name: ort::NAME,
         about: "ONNX Runtime, from the shared library that ORT_DYLIB_PATH names",
         params: NO_PARAMS,
-        make: Make { load: ort::load, ready: ort::ready },
+        make: Make { load: ort::load, ready: ort::ready, micro_batch: ort::MICRO_BATCH },
     },
 ];
 

@@ -21,6 +21,9 @@ use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
 /// Its name in the table.
 pub(super) const NAME: &str = "rten";
 
+/// One by one is as fast as any.
+pub(super) const MICRO_BATCH: usize = 1;
+
 struct Rten {
     model: Model,
     inputs: BTreeMap<String, NodeId>,

@@ -124,8 +124,9 @@ fn an_engine_can_be_used_from_several_threads() {
                 scope.spawn(move || {
                     let data = [f32::from(i), -1.0];
                     let input = Input { name: "x", shape: &[1, 2], data: &data };
-                    for _ in 0..50 {
-                        let values = engine.run(&[input], &[0]).unwrap();
+                    for turn in 0..50 {
+                        let lane = if turn % 3 == 0 { Lane::Whole } else { Lane::One(turn % 3) };
+                        let values = engine.run_on(lane, &[input], &[0]).unwrap();
                         assert_eq!(*values[0].data, [f32::from(i), 0.0]);
                     }
                 });

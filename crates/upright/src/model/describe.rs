@@ -167,8 +167,8 @@ pub(super) fn output(graph: &Graph, asked: Option<&str>) -> Result<String> {
     }
 }
 
-/// Items that should run together. One by one is as fast as any, several at a time, except
-/// through layers that go step by step and have too little to do in a step.
+/// Items that should run together on any engine: several through layers that go step by
+/// step and have too little to do in a step.
 pub(super) fn micro_batch(graph: &Graph) -> usize {
     let steps = ["LSTM", "GRU", "RNN"];
     if graph.operators().iter().any(|o| steps.contains(&o.name.as_str())) { 8 } else { 1 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::engine::{self, Engine, Input, Lane, Value, share};
 use crate::error::{Error, Result};
-use crate::model::{Model, joined};
+use crate::model::{Model, joined, pieces};
 use crate::onnx::gradient;
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
@@ -65,7 +65,7 @@ impl Model {
         let ways = self.backward()?;
         let mut outputs = self.no_outputs()?;
         let mut all = Vec::with_capacity(batch.data().len());
-        let most = (KEPT / ways.size.max(1)).max(1) * self.micro_batch;
+        let most = (KEPT / ways.size.max(1)).max(1) * self.rest;
         let stretch = self.stretch().min(most);
         for from in (0..batch.len()).step_by(stretch) {
             let items = from..batch.len().min(from + stretch);
@@ -75,8 +75,8 @@ impl Model {
             let seen = self.projected(pooled);
             let seeds = self.seeds(seen.len(), &d(items, &seen)?)?;
             let parts = share(ways.back.as_ref(), kept.len(), |lane, i| {
-                let at = i * self.micro_batch;
-                let rows = at..seen.len().min(at + self.micro_batch);
+                let at = i * self.rest;
+                let rows = at..seen.len().min(at + self.rest);
                 self.back(ways, lane, &kept[i], &seeds, rows)
             })?;
             all.extend(parts.into_iter().flatten());
@@ -95,11 +95,11 @@ impl Model {
         items: Range<usize>,
     ) -> Result<Vec<(Vec<Value>, Outputs)>> {
         let wanted: Vec<usize> = (0..ways.tensors).collect();
-        self.share(items, |lane, items, count| {
-            let data = self.preprocess.normalise(&batch.select(&items));
+        self.share(&pieces(items, self.rest), |lane, items, count| {
+            let data = self.preprocess.normalise(&batch.select(items));
             let input = Input { name: &self.input, shape: &self.shape(), data: &data };
             let values = ways.there.run_on(lane, &[input], &wanted)?;
-            let seen = self.pooled(&values, self.micro_batch, count)?;
+            let seen = self.pooled(&values, items.len(), count)?;
             Ok((values, seen))
         })
     }
@@ -135,11 +135,16 @@ impl Model {
         let mut values = ways.back.run_on(lane, &inputs, &[0])?;
         let size = self.signal.size();
         match values.pop() {
-            Some(v) if v.data.len() == self.micro_batch * size => {
-                Ok(v.data[..rows.len() * size].to_vec())
-            }
+            Some(v) if v.data.len() == self.rest * size => Ok(v.data[..rows.len() * size].to_vec()),
             other => Err(Error::shape("gradient", self.shape(), other.map(|v| v.shape))),
         }
+    }
+
+    /// The shape of a micro-batch that goes both ways.
+    fn shape(&self) -> Vec<usize> {
+        let mut shape = vec![self.rest];
+        shape.extend(self.signal.shape());
+        shape
     }
 
     fn backward(&self) -> Result<&Backward> {

@@ -19,17 +19,15 @@ use crate::score::{Bank, Make, Needs, Score};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
+/// What keeps the covariances invertible.
+pub(super) const RIDGE: Param =
+    Param::real("ridge", 0.01, 1e-6, 1e3, "added to the covariances' diagonal, in mean variances");
+
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "fisher",
     about: "linear discriminant between the bank and transformed copies of it",
-    params: &[Param::real(
-        "ridge",
-        0.01,
-        1e-6,
-        1e3,
-        "added to the covariances' diagonal, in mean variances",
-    )],
+    params: &[RIDGE],
     make: Make {
         needs: Needs { features: true, head: false, labels: false, transformed: true },
         fit,
@@ -43,7 +41,7 @@ struct Fisher {
     offset: f64,
 }
 
-fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let upright = features(bank, KIND.name)?;
     let width = upright.cols();
     let copies = bank.transformed.and_then(|t| tap(t, 0, width)).ok_or_else(|| {
@@ -82,7 +80,7 @@ fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     Ok(Box::new(Fisher { weight, offset }))
 }
 
-fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
+pub(super) fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
     let (weight, offset) = (state.read_f32("weight")?, state.read_f64("offset")?);
     match offset.as_slice() {
         &[offset] if !weight.is_empty() => Ok(Box::new(Fisher { weight, offset })),

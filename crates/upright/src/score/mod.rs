@@ -29,6 +29,7 @@ mod max_logit;
 mod msp;
 mod openmax;
 mod pc_knn;
+mod pc_knn_fisher;
 mod pc_knn_mix;
 mod pc_proto;
 mod proto;
@@ -149,6 +150,7 @@ pub const TABLE: &[Kind<Make>] = &[
     pc_proto::KIND,
     trust_score::KIND,
     fisher::KIND,
+    pc_knn_fisher::KIND,
 ];
 
 /// The row of a score.

@@ -25,14 +25,14 @@ pub(super) const KIND: Kind<Make> = Kind {
 
 const NAME: &str = "pc-knn-mix";
 
-fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let chosen = Chosen::new(NAME, settings, bank)?;
     let index = chosen.index(settings, bank.seed)?;
     let metric = Metric::mix(settings, index.cols());
     Ok(Box::new(Neighbours { index, metric, k: settings.whole("k"), among: Among::Predicted }))
 }
 
-fn load(settings: &Settings, state: &State) -> Result<Box<dyn Score>> {
+pub(super) fn load(settings: &Settings, state: &State) -> Result<Box<dyn Score>> {
     let metric = |cols| Metric::mix(settings, cols);
     Neighbours::load(state, metric, settings.whole("k"), Among::Predicted)
 }
