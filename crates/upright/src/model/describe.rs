@@ -209,7 +209,7 @@ pub(super) fn classes(graph: &Graph, name: &str, logits: &Value, items: usize) -
         _ => Err(unusable(
             graph,
             format!(
-                "output `{name}` is {shape:?} for {items} items; a classifier gives [N,classes]"
+                "output `{name}` is {shape:?} for a batch of {items}; a classifier gives [N,classes]"
             ),
         )),
     }

@@ -41,13 +41,22 @@ struct Fisher {
     offset: f64,
 }
 
-pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
-    let upright = features(bank, KIND.name)?;
+fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+    fitted(KIND.name, settings, bank)
+}
+
+/// As [`fit`], for a score of another name.
+pub(super) fn fitted(
+    name: &'static str,
+    settings: &Settings,
+    bank: &Bank,
+) -> Result<Box<dyn Score>> {
+    let upright = features(bank, name)?;
     let width = upright.cols();
     let copies = bank.transformed.and_then(|t| tap(t, 0, width)).ok_or_else(|| {
-        lack(KIND.name, "transformed samples of the bank's features", "choose another score")
+        lack(name, "transformed samples of the bank's features", "choose another score")
     })?;
-    finite(copies, KIND.name, "features of transformed samples")?;
+    finite(copies, name, "features of transformed samples")?;
     let (u, t) = (mean(upright.iter(), width), mean(copies.iter(), width));
     let spread = |m: &Matrix, centre: &[f64]| -> Vec<f64> {
         let n = (m.rows().max(2) - 1) as f64;
@@ -56,7 +65,7 @@ pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let mut covariance = spread(upright, &u);
     covariance.iter_mut().zip(spread(copies, &t)).for_each(|(a, b)| *a += b);
     let e = eigen(&covariance, width).ok_or_else(|| {
-        lack(KIND.name, "features whose covariance can be inverted", "choose another score")
+        lack(name, "features whose covariance can be inverted", "choose another score")
     })?;
     let level = e.values.iter().sum::<f64>() / width as f64;
     let ridge = (settings.real("ridge") * level).max(f64::MIN_POSITIVE);
@@ -70,7 +79,7 @@ pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let weight: Vec<f32> = weight.into_iter().map(|w| w as f32).collect();
     if weight.iter().any(|w| !w.is_finite()) || weight.iter().all(|w| *w == 0.0) {
         return Err(lack(
-            KIND.name,
+            name,
             "features that differ between upright and transformed samples",
             "tap another tensor, or choose another score",
         ));

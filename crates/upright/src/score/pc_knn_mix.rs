@@ -25,8 +25,17 @@ pub(super) const KIND: Kind<Make> = Kind {
 
 const NAME: &str = "pc-knn-mix";
 
-pub(super) fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
-    let chosen = Chosen::new(NAME, settings, bank)?;
+fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+    fitted(NAME, settings, bank)
+}
+
+/// As [`fit`], for a score of another name.
+pub(super) fn fitted(
+    name: &'static str,
+    settings: &Settings,
+    bank: &Bank,
+) -> Result<Box<dyn Score>> {
+    let chosen = Chosen::new(name, settings, bank)?;
     let index = chosen.index(settings, bank.seed)?;
     let metric = Metric::mix(settings, index.cols());
     Ok(Box::new(Neighbours { index, metric, k: settings.whole("k"), among: Among::Predicted }))
