@@ -240,6 +240,16 @@ mod tests {
         assert!(choose("best-mix", &unlabelled, 0.5, 1.0).is_err());
     }
 
+    /// The mended input clears every margin that is tried, and no margin changes another.
+    #[test]
+    fn of_equal_choices_the_widest_margin_is_taken() {
+        let upright = [case(1.0, 0.5, (7, 7), 7), case(2.0, 0.5, (7, 7), 7)];
+        let transformed = [case(3.0, 0.5, (8, 7), 7)];
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let chosen = best(&calibration, 0.5, |_| true);
+        assert!((chosen.margin - 0.6).abs() < 1e-6, "{}", chosen.margin);
+    }
+
     /// Three of four upright inputs above every transformed one, all spoilt by the search:
     /// whatever is gained costs 75 points and more, so nothing is searched.
     #[test]

@@ -14,7 +14,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::design::{Design, stream};
-use super::moves::{moved, order, rank, rivals};
+use super::moves::{moved, opening, order, part, rank, rivals};
 use super::{Ask, Brief, Make, Run, Search, Seen};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -68,13 +68,6 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     }))
 }
 
-impl Bayes {
-    /// How many poses are looked at before the first process.
-    fn first(&self, budget: usize) -> usize {
-        ((budget as f64 * self.share).ceil() as usize).clamp(1, budget.max(1)).min(budget)
-    }
-}
-
 struct Guessing<'a> {
     settings: &'a Bayes,
     space: &'a Space,
@@ -88,21 +81,17 @@ struct Guessing<'a> {
 
 impl Search for Bayes {
     fn seeds(&self, budget: usize) -> usize {
-        if self.moments { self.first(budget) } else { 0 }
+        if self.moments { part(budget, self.share) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
-        let count = self.first(brief.budget);
-        let seeds = &brief.seeds[..count.min(brief.seeds.len())];
-        let drawn = count - seeds.len();
-        let points = Design::Sobol.points(0..drawn, brief.space.cube(), brief.seed);
-        let points = points.iter().map(|p| brief.space.draw(p));
+        let (points, drawn) = opening(brief, part(brief.budget, self.share), Design::Sobol);
         Box::new(Guessing {
             settings: self,
             space: brief.space,
             seed: brief.seed,
             rng: stream(brief.seed, 0x62_61),
-            points: seeds.iter().cloned().chain(points).map(Ask::plain).collect(),
+            points,
             seen: Vec::new(),
             drawn,
         })

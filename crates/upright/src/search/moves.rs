@@ -1,7 +1,8 @@
 //! What searches share: ordering energies and moving poses by shares of the
 //! domain.
 
-use super::{Brief, Seen};
+use super::design::Design;
+use super::{Ask, Brief, Seen};
 use crate::space::Space;
 
 /// An energy that can be compared: NaN counts as infinite.
@@ -59,6 +60,21 @@ pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
         step[part.start] = if left(distance) <= left(-distance) { distance } else { -distance };
     }
     step
+}
+
+/// Views for a share of a budget, at least one.
+pub(super) fn part(budget: usize, share: f64) -> usize {
+    ((budget as f64 * share).ceil() as usize).clamp(1, budget.max(1)).min(budget)
+}
+
+/// The first `count` poses to look at: those that the brief suggests, then those of a
+/// design; and how many the design gave.
+pub(super) fn opening(brief: &Brief<'_>, count: usize, design: Design) -> (Vec<Ask>, usize) {
+    let seeds = &brief.seeds[..count.min(brief.seeds.len())];
+    let drawn = count - seeds.len();
+    let points = design.points(0..drawn, brief.space.cube(), brief.seed);
+    let points = points.iter().map(|p| brief.space.draw(p));
+    (seeds.iter().cloned().chain(points).map(Ask::plain).collect(), drawn)
 }
 
 /// Poses of one class count as different basins from this distance on, which is that of

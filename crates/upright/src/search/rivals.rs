@@ -3,16 +3,16 @@
 //!
 //! A share of the budget goes to poses that the input's moments suggest
 //! ([`crate::moments`]) and, where there are not enough of them, to Sobol poses
-//! (or another design). Of what was seen, the lowest pose of each of the lowest `rivals` predicted classes
-//! becomes a basin; where fewer classes were predicted, the lowest poses that
-//! lie apart fill up. The rest of the budget refines all basins in turn by
+//! (or another design). Of what was seen, the lowest pose of each of the lowest
+//! `rivals` predicted classes becomes a basin; where fewer classes were
+//! predicted, the lowest poses that lie apart fill up. The rest of the budget refines all basins in turn by
 //! mirrored random steps ([`super::evolve`]). A wrong class that happens to be
 //! sampled close to its optimum thus does not beat the right one that was
 //! sampled further from its own.
 
 use super::design::Design;
 use super::evolve::Evolve;
-use super::moves::rivals;
+use super::moves::{opening, part, rivals};
 use super::{Ask, Brief, Make, Run, Search, Seen};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -48,14 +48,6 @@ struct Rivals {
     design: Design,
 }
 
-impl Rivals {
-    /// How many poses are looked at before the refinement.
-    fn first(&self, budget: usize) -> usize {
-        let count = (budget as f64 * self.share).ceil() as usize;
-        count.clamp(1, budget.max(1)).min(budget)
-    }
-}
-
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Rivals {
@@ -77,22 +69,19 @@ struct Refining<'a> {
 
 impl Search for Rivals {
     fn seeds(&self, budget: usize) -> usize {
-        if self.moments { self.first(budget) } else { 0 }
+        if self.moments { part(budget, self.share) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
-        let mut count = self.first(brief.budget);
+        let mut count = part(brief.budget, self.share);
         if brief.seeds.is_empty() {
             count = count.min(brief.budget.div_ceil(2));
         }
-        let seeds = &brief.seeds[..count.min(brief.seeds.len())];
-        let points = self.design.points(0..count - seeds.len(), brief.space.cube(), brief.seed);
-        let points = points.iter().map(|p| brief.space.draw(p));
         Box::new(Refining {
             settings: self,
             space: brief.space,
             seed: brief.seed,
-            points: seeds.iter().cloned().chain(points).map(Ask::plain).collect(),
+            points: opening(brief, count, self.design).0,
             evolve: None,
         })
     }
