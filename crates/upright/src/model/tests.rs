@@ -104,13 +104,13 @@ fn an_unknown_tap_lists_the_candidates() {
 fn outputs_that_are_no_classes_are_refused() {
     let e = refusal(&[0, 1, 2, 2], vec![node("Relu", &["x"], "y")], vec![]);
     assert!(
-        e.contains("`y` is [1, 1, 2, 2] for a batch of 1; a classifier gives [N,classes]"),
+        e.contains("`y` is [8, 1, 2, 2] for a batch of 8; a classifier gives [N,classes]"),
         "{e}"
     );
     let to = |dims: &[i64]| (vec![node("Reshape", &["x", "s"], "y")], vec![shape("s", dims)]);
     let (nodes, weights) = to(&[-1, 2, 1, 1]);
     let e = refusal(&[0, 1, 2, 2], nodes, weights);
-    assert!(e.contains("[2, 2, 1, 1] for a batch of 1"), "{e}");
+    assert!(e.contains("[16, 2, 1, 1] for a batch of 8"), "{e}");
     let (nodes, weights) = to(&[-1, 4, 1, 1]);
     let m = load(&model(&[0, 1, 2, 2], nodes, weights), &Options::logits_only()).unwrap();
     assert_eq!(m.classes(), 4);
