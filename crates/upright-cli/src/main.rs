@@ -11,6 +11,7 @@ mod plot;
 mod progress;
 mod sheet;
 mod study;
+mod view;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,6 @@ use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
 use upright::config::Part;
 use upright::dataset::Dataset;
-use upright::map::Map;
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
@@ -14,10 +13,10 @@ use super::fit::note;
 use super::setup::{artifact_path, load, load_second, note_gradient, open, split_setting};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
-use crate::pixels;
 use crate::progress::Progress;
 use crate::report::{Failure, Result};
 use crate::rows::{Format, Rows};
+use crate::view;
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
@@ -46,7 +45,8 @@ pub struct Args {
     /// How to write rows [default: by the file's name, else csv; jsonl with --json]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Also write the view that was classified of every input, as PNG, into this folder
+    /// Also write the view that was classified of every input into this folder: images as PNG,
+    /// sketches as SVG, clouds as XYZ
     #[arg(long, value_name = "FOLDER")]
     views: Option<PathBuf>,
     /// Write the logits too (jsonl only)
@@ -132,6 +132,13 @@ struct Row<'a> {
     m10: f32,
     m11: f32,
     m12: f32,
+    /// The third row of a rotation in space.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m20: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m21: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    m22: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     logits: Option<&'a [f32]>,
 }
@@ -187,10 +194,7 @@ fn write(
     p: &Prediction,
     logits: bool,
 ) -> Result<()> {
-    let m = match p.map {
-        Map::Plane(m) => m,
-        Map::Space(_) => [f32::NAN; 6],
-    };
+    let m = p.map.entries();
     rows.write(&Row {
         path: path.into(),
         label: p.label,
@@ -207,11 +211,14 @@ fn write(
         m10: m[3],
         m11: m[4],
         m12: m[5],
+        m20: m.get(6).copied(),
+        m21: m.get(7).copied(),
+        m22: m.get(8).copied(),
         logits: logits.then_some(&p.logits),
     })
 }
 
-/// Writes the classified view as `ROW-NAME.png`; the row number keeps names apart.
+/// Writes the classified view as `ROW-NAME`; the row number keeps names apart.
 fn save_view(
     folder: &Path,
     source: &Source,
@@ -226,5 +233,5 @@ fn save_view(
     let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
     let safe: String =
         stem.chars().map(|ch| if ch.is_alphanumeric() || ch == '-' { ch } else { '_' }).collect();
-    pixels::save(&folder.join(format!("{row:06}-{safe}.png")), view.signal(), view.item(0))
+    view::save(folder, &format!("{row:06}-{safe}"), view.signal(), view.item(0))
 }

@@ -84,6 +84,60 @@ fn sketches_are_fitted_and_answered_by_split() {
     assert_eq!(names.len(), 11);
 }
 
+/// The views that were classified are files that are read again, and classified alike.
+fn views_can_be_read_again(folder: &Path, data: &str, ending: &str) {
+    let fit =
+        ["fit", "model.onnx", data, "--score", "energy", "--budget", "4", "--accept-harm=100"];
+    let ran = upright(folder, &fit);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let answers = |args: &[&str]| -> Vec<serde_json::Value> {
+        let ran = upright(folder, &[&["predict", "model.onnx", "--json"], args].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let first = answers(&[data, "--gate", "always", "--views", "views", "--limit", "6"]);
+    assert_eq!(first.len(), 6);
+    assert!(first.iter().any(|row| row["m00"].as_f64().unwrap() < 0.999), "{first:?}");
+    let again = answers(&["views", "--gate", "never"]);
+    assert!(again.iter().all(|row| row["path"].as_str().unwrap().ends_with(ending)), "{again:?}");
+    let labels = |rows: &[serde_json::Value]| -> Vec<u64> {
+        rows.iter().map(|row| row["label"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(labels(&first), labels(&again));
+}
+
+#[test]
+fn views_of_sketches_can_be_read_again() {
+    let folder = ready();
+    views_can_be_read_again(folder.path(), "sketches.ndjson", ".svg");
+}
+
+#[test]
+fn views_of_clouds_can_be_read_again_and_rows_hold_their_rotations() {
+    let folder = tempdir().unwrap();
+    network(folder.path(), "pointnet");
+    for k in 0..200u16 {
+        let class = folder.path().join(format!("clouds/c{}", k % 5));
+        fs::create_dir_all(&class).unwrap();
+        let point = |i: u16| {
+            let t = f32::from(i) + 0.1 * f32::from(k);
+            let (x, y) = (t.sin() * f32::from(k % 5 + 1), t.cos());
+            format!("{x} {y} {}\n", (2.0 * t).sin())
+        };
+        fs::write(class.join(format!("{k}.xyz")), (0..20).map(point).collect::<String>()).unwrap();
+    }
+    views_can_be_read_again(folder.path(), "clouds", ".xyz");
+    let args = ["predict", "model.onnx", "clouds", "--gate", "always", "--json", "--limit", "3"];
+    for line in upright(folder.path(), &args).out.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let entry = |i, j| row[format!("m{i}{j}")].as_f64().unwrap();
+        for i in 0..3 {
+            let length: f64 = (0..3).map(|j| entry(i, j) * entry(i, j)).sum();
+            assert!((length - 1.0).abs() < 1e-4, "{line}");
+        }
+    }
+}
+
 #[test]
 fn a_broken_sketch_is_skipped_and_listed() {
     let folder = ready();
