@@ -5,11 +5,10 @@
 //! ones that give the same bits, filled up by repeating their last item: results
 //! do not depend on how a caller batches. Several micro-batches run at a time.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::engine::{self, Engine, Input, Lane, Value, share};
+use crate::engine::{self, Engine, Input, Lane, Value};
 use crate::error::{Error, Result};
 use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
@@ -19,14 +18,13 @@ use crate::tensor::{Batch, Matrix, Signal};
 
 mod describe;
 mod options;
+mod pieces;
 mod pullback;
 #[cfg(test)]
 mod tests;
 
 pub use options::{AUTO, Options, Tap};
-
-/// The size of small micro-batches. Two, as engines multiply a single row in another way.
-const REST: usize = 2;
+use pieces::joined;
 
 /// Items whose features are projected together.
 const STRETCH: usize = 512;
@@ -138,7 +136,7 @@ impl Model {
             _ => None,
         };
         let row = engine::row(&options.engine)?;
-        let usual = describe::micro_batch(&graph).max(row.make.micro_batch);
+        let usual = pieces::usual(&graph).max(row.make.micro_batch);
         let micro_batch = fixed.or(options.micro_batch).unwrap_or(usual).max(1);
         let mut wanted = vec![ending.logits.clone()];
         let mut taps = Vec::new();
@@ -174,50 +172,9 @@ impl Model {
             options: Options { engine: row.name.into(), ..options.clone() },
             backward: OnceLock::new(),
         };
-        if fixed.is_none() && options.micro_batch.is_none() && model.place_matters()? {
-            (model.micro_batch, model.rest) = (1, 1);
-        }
-        if fixed.is_none() && model.micro_batch > REST && !model.size_matters()? {
-            model.rest = REST;
-        }
-        model.lane_matters = model.lane_matters()?;
+        model.try_sizes(fixed.is_some(), options.micro_batch.is_some())?;
         model.probe()?;
         Ok(model)
-    }
-
-    /// Whether an item's numbers depend, if only in the last bit, on its place in a
-    /// micro-batch: some engines sum a row in an order that depends on where in memory it
-    /// starts.
-    fn place_matters(&self) -> Result<bool> {
-        let same = self.specimen_bits(Lane::Whole, &vec![0; self.micro_batch])?;
-        Ok(same.windows(2).any(|pair| pair[0] != pair[1]))
-    }
-
-    /// Whether they depend on being in a small micro-batch.
-    fn size_matters(&self) -> Result<bool> {
-        let items: Vec<usize> = (0..self.micro_batch).collect();
-        let many = self.specimen_bits(Lane::Whole, &items)?;
-        Ok(self.specimen_bits(Lane::Whole, &items[..REST])? != many[..REST])
-    }
-
-    /// Whether they depend on how many threads a run has.
-    fn lane_matters(&self) -> Result<bool> {
-        let items: Vec<usize> = (0..self.micro_batch).collect();
-        let bits = |lane| self.specimen_bits(lane, &items);
-        Ok(self.engine.lanes() > 1 && bits(Lane::Whole)? != bits(Lane::One(0))?)
-    }
-
-    /// The bits of all that a micro-batch of some of a few made-up items gives, by item.
-    fn specimen_bits(&self, lane: Lane, items: &[usize]) -> Result<Vec<Vec<u32>>> {
-        let batch = describe::specimen(self.signal, self.micro_batch)?.select(items);
-        let mut bits = vec![Vec::new(); items.len()];
-        for value in self.forward(lane, &batch)? {
-            let size = (value.data.len() / items.len()).max(1);
-            for (bits, row) in bits.iter_mut().zip(value.data.chunks(size)) {
-                bits.extend(row.iter().map(|v| v.to_bits()));
-            }
-        }
-        Ok(bits)
     }
 
     /// Runs once to learn sizes, and to see whether the head found in the graph is right.
@@ -366,31 +323,6 @@ impl Model {
         Ok(all)
     }
 
-    /// Some items as micro-batches: large ones, then small ones.
-    fn pieces(&self, items: Range<usize>) -> Vec<Piece> {
-        let large = items.len() / self.micro_batch * self.micro_batch;
-        let middle = items.start + large;
-        let mut all = pieces(items.start..middle, self.micro_batch);
-        all.extend(pieces(middle..items.end, self.rest));
-        all
-    }
-
-    /// Does something with every micro-batch, several at a time: `work` gets a lane of the
-    /// engine, the items, and how many of them count.
-    fn share<T: Send>(
-        &self,
-        pieces: &[Piece],
-        work: impl Fn(Lane, &[usize], usize) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
-        share(self.engine.as_ref(), pieces.len(), |lane, i| {
-            let lane = match lane {
-                Lane::Whole if self.lane_matters => Lane::One(0),
-                lane => lane,
-            };
-            work(lane, &pieces[i].items, pieces[i].count)
-        })
-    }
-
     fn check_signal(&self, batch: &Batch) -> Result<()> {
         if batch.signal() == self.signal {
             return Ok(());
@@ -461,30 +393,6 @@ impl Model {
         }
         Outputs::new(logits, features)
     }
-}
-
-/// A micro-batch: the items in it, and how many of them count; the others repeat the last.
-#[derive(Debug)]
-struct Piece {
-    items: Vec<usize>,
-    count: usize,
-}
-
-/// Some items as micro-batches of one size.
-fn pieces(items: Range<usize>, size: usize) -> Vec<Piece> {
-    let piece = |from: usize| {
-        let count = size.min(items.end - from);
-        Piece { items: (0..size).map(|i| from + i.min(count - 1)).collect(), count }
-    };
-    items.clone().step_by(size).map(piece).collect()
-}
-
-/// Outputs of several micro-batches as one; none of none.
-fn joined(parts: Vec<Outputs>) -> Result<Option<Outputs>> {
-    let mut parts = parts.into_iter();
-    let Some(mut all) = parts.next() else { return Ok(None) };
-    parts.try_for_each(|part| all.append(&part))?;
-    Ok(Some(all))
 }
 
 /// The first `count` of a tensor's `items` rows, which must be `cols` long.

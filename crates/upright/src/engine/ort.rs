@@ -33,9 +33,9 @@ pub(super) const MICRO_BATCH: usize = 8;
 /// Names the shared library, or the folder it lies in.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Most bytes of weights that lanes hold besides those of the first session: each has its
-/// own copy, as a session must not run twice at a time.
-const COPIES: usize = 1 << 30;
+/// Most bytes that the copies of a graph may take, one a lane: a session must not run twice
+/// at a time. Larger graphs have enough to do in a layer for all threads.
+const COPIES: usize = 1 << 29;
 
 struct Ort {
     /// On all threads.
@@ -142,8 +142,8 @@ pub(super) fn load(
     let whole = open(environment, &bytes, threads)
         .map_err(|why| operators(graph, proto, environment, &why).unwrap_or(refused(why)))?;
     let inputs = whole.inputs().iter().map(|i| i.name().to_string()).collect();
-    let copies = threads.min(COPIES / bytes.len().max(1));
-    let lanes = (0..copies).filter(|_| copies > 1);
+    let worth = threads > 1 && bytes.len().saturating_mul(threads) <= COPIES;
+    let lanes = (0..threads).filter(|_| worth);
     let lanes = lanes.map(|_| open(environment, &bytes, 1).map(Mutex::new).map_err(refused));
     let lanes = lanes.collect::<Result<_>>()?;
     Ok(Box::new(Ort { whole: Mutex::new(whole), lanes, inputs, tensors: tensors.to_vec() }))

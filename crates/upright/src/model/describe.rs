@@ -167,19 +167,6 @@ pub(super) fn output(graph: &Graph, asked: Option<&str>) -> Result<String> {
     }
 }
 
-/// Items that should run together on any engine: several through layers that go step by
-/// step and have too little to do in a step, and through networks so small that starting a
-/// run takes as long as the run.
-pub(super) fn micro_batch(graph: &Graph) -> usize {
-    const SMALL: i64 = 1 << 18;
-    let steps = ["LSTM", "GRU", "RNN"];
-    let step_by_step = graph.operators().iter().any(|o| steps.contains(&o.name.as_str()));
-    let size = |dims: &[i64]| dims.iter().fold(1, |a: i64, d| a.saturating_mul(*d));
-    let weights =
-        graph.graph().initializer.iter().fold(0, |a: i64, w| a.saturating_add(size(&w.dims)));
-    if step_by_step || weights < SMALL { 8 } else { 1 }
-}
-
 /// The tensors a tap reads.
 pub(super) fn tensors(
     graph: &Graph,

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::engine::{self, Engine, Input, Lane, Value, share};
 use crate::error::{Error, Result};
-use crate::model::{Model, joined, pieces};
+use crate::model::Model;
+use crate::model::pieces::{joined, pieces};
 use crate::onnx::gradient;
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};

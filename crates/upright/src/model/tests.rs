@@ -39,39 +39,6 @@ fn a_forward_pass_gives_hand_worked_logits_and_features() {
 }
 
 #[test]
-fn what_is_left_over_runs_in_small_micro_batches_with_the_same_bits() {
-    let split: Vec<(Vec<usize>, usize)> =
-        pieces(3..8, 2).into_iter().map(|p| (p.items, p.count)).collect();
-    assert_eq!(split, [(vec![3, 4], 2), (vec![5, 6], 2), (vec![7, 7], 1)]);
-    let m = load(&net(), &Options { micro_batch: Some(4), ..Options::default() }).unwrap();
-    assert_eq!((m.micro_batch, m.rest), (4, 2));
-    let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
-    assert_eq!(sizes, [4, 2, 2]);
-    let data = (0..28u8).map(|i| (f32::from(i) * 0.37).sin()).collect();
-    let batch = Batch::new(m.signal(), data).unwrap();
-    let all = m.run(&batch).unwrap();
-    for i in 0..7 {
-        assert_eq!(m.run(&batch.select(&[i])).unwrap().logits.row(0), all.logits.row(i));
-    }
-}
-
-/// Sums over the items that follow in a batch.
-#[test]
-fn a_model_that_looks_at_its_neighbours_is_found_out() {
-    let mut net = net();
-    let graph = net.graph.as_mut().unwrap();
-    graph.node[0] = node("CumSum", &["x", "items"], "relu").with_int("reverse", 1);
-    graph.initializer.push(shape("items", &[0]));
-    graph.initializer.last_mut().unwrap().dims.clear();
-    let options = Options { micro_batch: Some(4), ..Options::default() };
-    let m = load(&net, &options).unwrap();
-    assert!(m.place_matters().unwrap() && m.size_matters().unwrap());
-    assert_eq!(m.rest, 4);
-    let m = load(&self::net(), &options).unwrap();
-    assert!(!m.place_matters().unwrap() && !m.lane_matters().unwrap());
-}
-
-#[test]
 fn preprocessing_is_applied_before_the_network() {
     let mut options = Options::default();
     options.preprocess.set("mean", "1").unwrap();

@@ -1,0 +1,173 @@
+//! How many items run together, so that neither that nor their number nor the
+//! threads change a bit of what an item gives.
+
+use std::ops::Range;
+
+use super::{Model, describe};
+use crate::engine::{Lane, share};
+use crate::error::Result;
+use crate::onnx::Graph;
+use crate::outputs::Outputs;
+
+/// The size of small micro-batches. Two, as engines multiply a single row in another way.
+const REST: usize = 2;
+
+/// Networks of fewer weights are small.
+const SMALL: i64 = 1 << 18;
+
+/// Items that should run together on any engine: several through layers that go step by
+/// step and have too little to do in a step, and through networks so small that starting a
+/// run takes as long as the run.
+pub(super) fn usual(graph: &Graph) -> usize {
+    let steps = ["LSTM", "GRU", "RNN"];
+    let step_by_step = graph.operators().iter().any(|o| steps.contains(&o.name.as_str()));
+    let size = |dims: &[i64]| dims.iter().fold(1, |a: i64, d| a.saturating_mul(*d));
+    let sizes = graph.graph().initializer.iter().map(|w| size(&w.dims));
+    let weights = sizes.fold(0, i64::saturating_add);
+    if step_by_step || weights < SMALL { 8 } else { 1 }
+}
+
+/// A micro-batch: the items in it, and how many of them count; the others repeat the last.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) items: Vec<usize>,
+    pub(super) count: usize,
+}
+
+/// Some items as micro-batches of one size.
+pub(super) fn pieces(items: Range<usize>, size: usize) -> Vec<Piece> {
+    let piece = |from: usize| {
+        let count = size.min(items.end - from);
+        Piece { items: (0..size).map(|i| from + i.min(count - 1)).collect(), count }
+    };
+    items.clone().step_by(size).map(piece).collect()
+}
+
+/// Outputs of several micro-batches as one; none of none.
+pub(super) fn joined(parts: Vec<Outputs>) -> Result<Option<Outputs>> {
+    let mut parts = parts.into_iter();
+    let Some(mut all) = parts.next() else { return Ok(None) };
+    parts.try_for_each(|part| all.append(&part))?;
+    Ok(Some(all))
+}
+
+impl Model {
+    /// Tries on made-up items what changes their bits: their place in a micro-batch (some
+    /// engines sum a row in an order that depends on where in memory it starts), the size of
+    /// the micro-batch, the threads of a run; and avoids it. A size that the graph has
+    /// `fixed` or that was `asked` for stays.
+    pub(super) fn try_sizes(&mut self, fixed: bool, asked: bool) -> Result<()> {
+        let there: Vec<usize> = (0..self.micro_batch).collect();
+        let back: Vec<usize> = there.iter().rev().copied().collect();
+        let many = self.bits(Lane::Whole, &there)?;
+        let lane = if self.engine.lanes() > 1 { Lane::One(0) } else { Lane::Whole };
+        let mut turned = self.bits(lane, &back)?;
+        turned.reverse();
+        if turned != many {
+            self.lane_matters = self.bits(lane, &there)? != many;
+            let place_matters = self.bits(Lane::Whole, &back)?.into_iter().rev().ne(many.clone());
+            if place_matters && !fixed && !asked {
+                (self.micro_batch, self.rest) = (1, 1);
+            }
+        }
+        if !fixed
+            && self.micro_batch > REST
+            && self.bits(Lane::Whole, &there[..REST])? == many[..REST]
+        {
+            self.rest = REST;
+        }
+        Ok(())
+    }
+
+    /// The bits of all that a micro-batch of some made-up items gives, by item.
+    fn bits(&self, lane: Lane, items: &[usize]) -> Result<Vec<Vec<u32>>> {
+        let batch = describe::specimen(self.signal, self.micro_batch)?.select(items);
+        let mut bits = vec![Vec::new(); items.len()];
+        for value in self.forward(lane, &batch)? {
+            let size = (value.data.len() / items.len()).max(1);
+            for (bits, row) in bits.iter_mut().zip(value.data.chunks(size)) {
+                bits.extend(row.iter().map(|v| v.to_bits()));
+            }
+        }
+        Ok(bits)
+    }
+
+    /// Some items as micro-batches: large ones, then small ones.
+    pub(super) fn pieces(&self, items: Range<usize>) -> Vec<Piece> {
+        let middle = items.start + items.len() / self.micro_batch * self.micro_batch;
+        let mut all = pieces(items.start..middle, self.micro_batch);
+        all.extend(pieces(middle..items.end, self.rest));
+        all
+    }
+
+    /// Does something with every micro-batch, several at a time: `work` gets a lane of the
+    /// engine, the items, and how many of them count.
+    pub(super) fn share<T: Send>(
+        &self,
+        pieces: &[Piece],
+        work: impl Fn(Lane, &[usize], usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        share(self.engine.as_ref(), pieces.len(), |lane, i| {
+            let lane = match lane {
+                Lane::Whole if self.lane_matters => Lane::One(0),
+                lane => lane,
+            };
+            work(lane, &pieces[i].items, pieces[i].count)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::model::Options;
+    use crate::onnx::build::{model, node, shape, weight};
+    use crate::onnx::proto::NodeProto;
+    use crate::tensor::Batch;
+
+    /// Two classes of 1 x 2 x 2 pictures; `first` makes `relu` out of `x`.
+    fn load(first: NodeProto, micro_batch: Option<usize>) -> Model {
+        let nodes = vec![
+            first,
+            node("Flatten", &["relu"], "flat"),
+            node("Gemm", &["flat", "w"], "y").with_int("transB", 1),
+        ];
+        let w = weight("w", &[2, 4], &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, -1.0]);
+        let mut axis = shape("items", &[0]);
+        axis.dims.clear();
+        let bytes = model(&[0, 1, 2, 2], nodes, vec![w, axis]).encode_to_vec();
+        let options = Options { micro_batch, ..Options::default() };
+        Model::from_bytes("net.onnx", &bytes, &options).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_over_runs_in_small_micro_batches_with_the_same_bits() {
+        let split: Vec<(Vec<usize>, usize)> =
+            pieces(3..8, 2).into_iter().map(|p| (p.items, p.count)).collect();
+        assert_eq!(split, [(vec![3, 4], 2), (vec![5, 6], 2), (vec![7, 7], 1)]);
+        let m = load(node("Relu", &["x"], "relu"), Some(4));
+        assert_eq!((m.micro_batch, m.rest, m.lane_matters), (4, 2, false));
+        let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
+        assert_eq!(sizes, [4, 2, 2]);
+        let data = (0..28u8).map(|i| (f32::from(i) * 0.37).sin()).collect();
+        let batch = Batch::new(m.signal(), data).unwrap();
+        let all = m.run(&batch).unwrap();
+        for i in 0..7 {
+            assert_eq!(m.run(&batch.select(&[i])).unwrap().logits.row(0), all.logits.row(i));
+        }
+    }
+
+    /// Sums over an item and those that follow it in a batch.
+    #[test]
+    fn a_model_that_looks_at_its_neighbours_gets_items_one_by_one() {
+        let sums = || node("CumSum", &["x", "items"], "relu").with_int("reverse", 1);
+        let m = load(sums(), None);
+        assert_eq!((m.micro_batch, m.rest, m.lane_matters), (1, 1, false));
+        let m = load(sums(), Some(4));
+        assert_eq!((m.micro_batch, m.rest), (4, 4));
+        let m = load(node("Relu", &["x"], "relu"), None);
+        assert_eq!((m.micro_batch, m.rest), (8, 2));
+    }
+}
