@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::engine::{self, Engine, Input, Lane, Value, share};
+use crate::engine::{self, Engine, Input, Lane, Value};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::model::pieces::{joined, pieces};
@@ -75,10 +75,9 @@ impl Model {
             let Some(pooled) = joined(pooled)? else { continue };
             let seen = self.projected(pooled);
             let seeds = self.seeds(seen.len(), &d(items, &seen)?)?;
-            let parts = share(ways.back.as_ref(), kept.len(), |lane, i| {
-                let at = i * self.rest;
-                let rows = at..seen.len().min(at + self.rest);
-                self.back(ways, lane, &kept[i], &seeds, rows)
+            let parts = self.share(&pieces(0..seen.len(), self.rest), |lane, items, count| {
+                let (at, rows) = (items[0] / self.rest, items[0]..items[0] + count);
+                self.back(ways, lane, &kept[at], &seeds, rows)
             })?;
             all.extend(parts.into_iter().flatten());
             outputs.append(&seen)?;

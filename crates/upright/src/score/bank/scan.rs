@@ -3,9 +3,9 @@
 //! 8-bit stand-ins of queries and vectors are multiplied in blocks of integers,
 //! which bounds every distance (see [`super::bounds`]). A vector whose lower
 //! bound exceeds the k-th smallest upper bound is not among the nearest; the
-//! few others are measured directly, in the order of their lower bounds. Which of them are measured may depend on the
-//! order of work, the nearest do not: they are the smallest by distance, then
-//! by row.
+//! few others are measured directly, in the order of their lower bounds. Which
+//! of them are measured may depend on the order of work, the nearest do not:
+//! they are the smallest by distance, then by row.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
