@@ -218,7 +218,8 @@ fn write(
     })
 }
 
-/// Writes the classified view as `ROW-NAME`; the row number keeps names apart.
+/// Writes the classified view as `ROW-NAME`, or `ROW-NAME-KEY` from a file of many; the row
+/// number keeps names apart.
 fn save_view(
     folder: &Path,
     source: &Source,
@@ -230,7 +231,9 @@ fn save_view(
 ) -> Result<()> {
     let view = warp(batch, &[View { item, map: p.map }], &c.config().resample)?;
     let name = source.name(row);
-    let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
+    let (file, key) = name.rsplit_once('#').unwrap_or((&name, ""));
+    let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
+    let stem = if key.is_empty() { stem } else { format!("{stem}-{key}").into() };
     let safe: String =
         stem.chars().map(|ch| if ch.is_alphanumeric() || ch == '-' { ch } else { '_' }).collect();
     view::save(folder, &format!("{row:06}-{safe}"), view.signal(), view.item(0))
