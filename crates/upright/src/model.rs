@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 
 use crate::engine::{self, Engine, Input, Lane, Value};
 use crate::error::{Error, Result};
-use crate::onnx::{Ending, Graph};
+use crate::onnx::facts::Facts;
+use crate::onnx::{Ending, Graph, products};
 use crate::outputs::{Head, Outputs};
 use crate::preprocess::{Overrides, Picture, Preprocess};
 use crate::reduce::{Reduce, Reduction};
@@ -86,6 +87,8 @@ impl Tapped {
 #[derive(Debug)]
 pub struct Model {
     graph: Graph,
+    /// What decides which convolutions run as products.
+    sizes: Facts,
     engine: Box<dyn Engine>,
     input: String,
     output: String,
@@ -136,7 +139,14 @@ impl Model {
             _ => None,
         };
         let row = engine::row(&options.engine)?;
-        let usual = pieces::usual(&graph).max(row.make.micro_batch);
+        let mut shape = vec![fixed.unwrap_or(1)];
+        shape.extend(signal.shape());
+        let sizes = {
+            let once = describe::once(row.name, &input.name, &shape);
+            products::learn(&graph, &input.name, &shape, &once).unwrap_or_default()
+        };
+        let with_products = products::rewritten(&graph, &sizes)?;
+        let usual = pieces::usual(&graph, with_products.is_some()).max(row.make.micro_batch);
         let micro_batch = fixed.or(options.micro_batch).unwrap_or(usual).max(1);
         let mut wanted = vec![ending.logits.clone()];
         let mut taps = Vec::new();
@@ -153,9 +163,11 @@ impl Model {
             let (name, reduce) = (tap.name.clone(), tap.reduce);
             taps.push(Tapped { name, tensors, wanted: at, widths: vec![], reduce, reduction });
         }
-        let engine = (row.make.load)(&graph, &wanted, options.threads)?;
+        let engine =
+            (row.make.load)(with_products.as_ref().unwrap_or(&graph), &wanted, options.threads)?;
         let mut model = Model {
             graph,
+            sizes,
             engine,
             input: input.name,
             output,

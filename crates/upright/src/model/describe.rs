@@ -1,6 +1,6 @@
 //! Reading off a graph what a classifier takes and gives.
 
-use crate::engine::Value;
+use crate::engine::{self, Input, Value};
 use crate::error::{Error, Result};
 use crate::model::{AUTO, Options};
 use crate::onnx::{Dim, Ending, Graph, Port};
@@ -186,6 +186,21 @@ pub(super) fn tensors(
         return Err(Error::NoTap { name: name.into(), candidates: names.join(", ") });
     }
     Ok(found)
+}
+
+/// Runs a graph once, on a batch of zeros.
+pub(super) fn once(
+    engine: &str,
+    input: &str,
+    shape: &[usize],
+) -> impl Fn(&Graph, &[String]) -> Result<Vec<Vec<f32>>> {
+    let zeros = vec![0.0; shape.iter().product()];
+    move |graph, names| {
+        let input = Input { name: input, shape, data: &zeros };
+        let all: Vec<usize> = (0..names.len()).collect();
+        let values = engine::load(engine, graph, names, Some(1))?.run(&[input], &all)?;
+        Ok(values.into_iter().map(|v| v.data.into()).collect())
+    }
 }
 
 /// The number of classes, from logits of some items.

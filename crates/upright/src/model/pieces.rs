@@ -16,15 +16,15 @@ const REST: usize = 2;
 const SMALL: i64 = 1 << 18;
 
 /// Items that should run together on any engine: several through layers that go step by
-/// step and have too little to do in a step, and through networks so small that starting a
-/// run takes as long as the run.
-pub(super) fn usual(graph: &Graph) -> usize {
+/// step and have too little to do in a step, through products, which read their weights once
+/// a run, and through networks so small that starting a run takes as long as the run.
+pub(super) fn usual(graph: &Graph, products: bool) -> usize {
     let steps = ["LSTM", "GRU", "RNN"];
     let step_by_step = graph.operators().iter().any(|o| steps.contains(&o.name.as_str()));
     let size = |dims: &[i64]| dims.iter().fold(1, |a: i64, d| a.saturating_mul(*d));
     let sizes = graph.graph().initializer.iter().map(|w| size(&w.dims));
     let weights = sizes.fold(0, i64::saturating_add);
-    if step_by_step || weights < SMALL { 8 } else { 1 }
+    if step_by_step || products || weights < SMALL { 8 } else { 1 }
 }
 
 /// A micro-batch: the items in it, and how many of them count; the others repeat the last.

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use crate::engine::{self, Engine, Input, Lane, Value};
 use crate::error::{Error, Result};
-use crate::model::Model;
 use crate::model::pieces::{joined, pieces};
-use crate::onnx::gradient;
+use crate::model::{Model, describe};
+use crate::onnx::{gradient, products};
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
 
@@ -156,12 +156,7 @@ impl Model {
         let load = |graph: &_, names: &[String]| {
             engine::load(&self.options.engine, graph, names, self.options.threads)
         };
-        let run = |graph: &_, names: &[String]| -> Result<Vec<Vec<f32>>> {
-            let input = Input { name: &self.input, shape: &shape, data: &zeros };
-            let all: Vec<usize> = (0..names.len()).collect();
-            let values = load(graph, names)?.run(&[input], &all)?;
-            Ok(values.into_iter().map(|v| v.data.into()).collect())
-        };
+        let run = describe::once(&self.options.engine, &self.input, &shape);
         let mut tensors = self.tensors();
         let built = gradient::build(&self.graph, &self.input, &shape, &tensors, &run)?;
         let (graph, kept) = built.backward()?;
@@ -173,7 +168,8 @@ impl Model {
             (name, at)
         });
         let kept = kept.collect();
-        let there = load(&self.graph, &tensors)?;
+        let with_products = products::rewritten(&self.graph, &self.sizes)?;
+        let there = load(with_products.as_ref().unwrap_or(&self.graph), &tensors)?;
         let input = Input { name: &self.input, shape: &shape, data: &zeros };
         let left = there.run(&[input], &(0..tensors.len()).collect::<Vec<_>>())?;
         let ready = Backward {

@@ -3,13 +3,18 @@
 
 mod constant;
 mod external;
+pub(crate) mod facts;
 pub mod gradient;
 mod graph;
 mod head;
+pub(crate) mod products;
 pub(crate) mod proto;
 mod taps;
+mod window;
+mod write;
 
 pub use constant::Constant;
+pub use facts::Run;
 pub use graph::{Dim, Graph, Operator, Port};
 pub use head::Ending;
 pub use taps::Candidate;

@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::facts::Facts;
+use crate::onnx::facts::Facts;
+use crate::onnx::products::Product;
 use crate::onnx::proto::{AttributeProto, NodeProto, TensorProto, data_type};
+use crate::onnx::write::{bytes, int, ints, node, stored, unused};
 use crate::onnx::{Constant, Graph};
 
 /// Starts the names of everything a gradient adds.
@@ -56,16 +58,11 @@ pub(super) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(graph: &'a Graph, facts: &'a Facts, active: HashSet<String>) -> Self {
-        let mut prefix = PREFIX.to_string();
-        let names = || graph.tensors().into_iter().chain(graph.initializers());
-        while names().any(|n| n.starts_with(&prefix)) {
-            prefix.insert_str(0, PREFIX);
-        }
         Builder {
             graph,
             facts,
             active,
-            prefix,
+            prefix: unused(graph, PREFIX),
             nodes: Vec::new(),
             weights: Vec::new(),
             known: HashMap::new(),
@@ -137,14 +134,16 @@ impl<'a> Builder<'a> {
         attribute: Vec<AttributeProto>,
     ) -> String {
         let output = self.fresh();
-        self.nodes.push(NodeProto {
-            op_type: Some(op.into()),
-            name: Some(output.clone()),
-            input: inputs.iter().map(ToString::to_string).collect(),
-            output: vec![output.clone()],
-            attribute,
-            ..Default::default()
-        });
+        self.nodes.push(node(op, inputs, &output, attribute));
+        output
+    }
+
+    /// Writes a convolution as a product and returns its output.
+    pub(super) fn product(&mut self, product: &Product, d: &str) -> String {
+        let output = self.fresh();
+        let (nodes, weights) = product.write(d, None, &output, &format!("{output}:"));
+        self.nodes.extend(nodes);
+        self.weights.extend(weights);
         output
     }
 
@@ -182,13 +181,12 @@ impl<'a> Builder<'a> {
 
     /// Constants, each stored once.
     pub(super) fn floats(&mut self, shape: &[usize], data: &[f32]) -> String {
-        let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.stored(data_type::FLOAT, shape, bytes)
+        self.stored(data_type::FLOAT, shape, bytes(data, f32::to_le_bytes))
     }
 
     /// Constant whole numbers.
     pub(super) fn ints(&mut self, v: &[i64]) -> String {
-        self.stored(data_type::INT64, &[v.len()], v.iter().flat_map(|v| v.to_le_bytes()).collect())
+        self.stored(data_type::INT64, &[v.len()], bytes(v, i64::to_le_bytes))
     }
 
     fn stored(&mut self, code: i32, shape: &[usize], raw: Vec<u8>) -> String {
@@ -198,13 +196,7 @@ impl<'a> Builder<'a> {
         }
         let name = self.fresh();
         self.known.insert(key, name.clone());
-        self.weights.push(TensorProto {
-            name: Some(name.clone()),
-            dims: shape.iter().map(|d| *d as i64).collect(),
-            data_type: Some(code),
-            raw_data: Some(raw),
-            ..Default::default()
-        });
+        self.weights.push(stored(&name, code, shape, raw));
         name
     }
 
@@ -317,36 +309,6 @@ impl<'a> Builder<'a> {
         let same = self.op("Equal", &[a, b]);
         let zero = self.scalar(0.0);
         self.op("Where", &[&same, d, &zero])
-    }
-}
-
-/// A whole-number attribute.
-pub(super) fn int(name: &str, i: i64) -> AttributeProto {
-    AttributeProto { name: Some(name.into()), r#type: Some(2), i: Some(i), ..Default::default() }
-}
-
-/// A real attribute.
-pub(super) fn real(name: &str, f: f32) -> AttributeProto {
-    AttributeProto { name: Some(name.into()), r#type: Some(1), f: Some(f), ..Default::default() }
-}
-
-/// A text attribute.
-pub(super) fn text(name: &str, text: &str) -> AttributeProto {
-    AttributeProto {
-        name: Some(name.into()),
-        r#type: Some(3),
-        s: Some(text.into()),
-        ..Default::default()
-    }
-}
-
-/// An attribute of several whole numbers.
-pub(super) fn ints(name: &str, ints: impl IntoIterator<Item = i64>) -> AttributeProto {
-    AttributeProto {
-        name: Some(name.into()),
-        r#type: Some(7),
-        ints: ints.into_iter().collect(),
-        ..Default::default()
     }
 }
 

@@ -6,74 +6,14 @@
 //! convolution; these are interleaved. What does not fit either is a
 //! `ConvTranspose` with the very same weights, which engines run more slowly.
 
-use super::builder::{Builder, Step, int, ints};
+use super::builder::{Builder, Step};
 use crate::onnx::Constant;
-use crate::onnx::proto::NodeProto;
+use crate::onnx::products::Product;
+use crate::onnx::window::Window;
+use crate::onnx::write::{int, ints};
 
 /// Most convolutions that one strided convolution is taken apart into.
 const PHASES: usize = 9;
-
-/// A sliding window along each spatial dimension.
-#[derive(Debug, Clone)]
-pub(super) struct Window {
-    pub(super) kernel: Vec<usize>,
-    pub(super) strides: Vec<usize>,
-    pub(super) dilations: Vec<usize>,
-    /// Padding before the first position.
-    pub(super) before: Vec<usize>,
-    /// Padding after the last one, as the file says it.
-    pub(super) after: Vec<usize>,
-}
-
-impl Window {
-    /// Reads the attributes of a node that turns spatial sizes `from` into `to` by sliding a
-    /// window.
-    pub(super) fn read(
-        node: &NodeProto,
-        kernel: Vec<usize>,
-        from: &[usize],
-        to: &[usize],
-    ) -> Result<Self, String> {
-        let rank = kernel.len();
-        if from.len() != rank || to.len() != rank {
-            return Err("with a kernel of another rank".into());
-        }
-        let list = |name: &str, default: usize, len: usize| -> Result<Vec<usize>, String> {
-            match node.attr(name) {
-                Some(a) if a.ints.len() == len => a
-                    .ints
-                    .iter()
-                    .map(|v| usize::try_from(*v).map_err(|_| format!("with negative {name}")))
-                    .collect(),
-                Some(a) if !a.ints.is_empty() => Err(format!("with {} {name}", a.ints.len())),
-                _ => Ok(vec![default; len]),
-            }
-        };
-        let strides = list("strides", 1, rank)?;
-        let dilations = list("dilations", 1, rank)?;
-        let pads = list("pads", 0, 2 * rank)?;
-        if kernel.iter().chain(&strides).chain(&dilations).any(|v| *v == 0) {
-            return Err("with a window of size 0".into());
-        }
-        let (mut before, mut after) = (pads[..rank].to_vec(), pads[rank..].to_vec());
-        let auto = node.attr("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
-        if auto.starts_with(b"SAME") {
-            for i in 0..rank {
-                let covered = (to[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
-                let total = covered.saturating_sub(from[i]);
-                let (small, large) = (total / 2, total - total / 2);
-                (before[i], after[i]) =
-                    if auto == b"SAME_UPPER" { (small, large) } else { (large, small) };
-            }
-        }
-        Ok(Window { kernel, strides, dilations, before, after })
-    }
-
-    /// Cells between the first and the last the window sees.
-    pub(super) fn reach(&self, i: usize) -> usize {
-        self.dilations[i] * (self.kernel[i] - 1)
-    }
-}
 
 pub(super) fn conv(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let (node, x, w) = (step.node, step.input(0)?, step.input(1)?);
@@ -101,23 +41,40 @@ pub(super) fn conv(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let g = match weight.filter(|_| dense).and_then(|w| flipped(&w, groups)) {
         Some(w) => {
             let rank = window.kernel.len();
-            let w = b.floats(&w.shape, &w.data);
-            let before = (0..rank).map(|i| window.reach(i) - window.before[i]);
-            let after = (0..rank).map(|i| window.reach(i) - window.after[i]);
-            let pads: Vec<usize> = before.chain(after).collect();
-            let attributes = vec![
-                int("group", groups as i64),
-                list("kernel_shape", &window.kernel),
-                list("strides", &window.strides),
-                list("dilations", &window.dilations),
-                list("pads", &pads),
-            ];
-            b.op_with("Conv", &[d, &w], attributes)
+            let before = (0..rank).map(|i| window.reach(i) - window.before[i]).collect();
+            let after = (0..rank).map(|i| window.reach(i) - window.after[i]).collect();
+            let window = Window { before, after, ..window };
+            slid(b, d, &w, groups, &window, &ys[2..], &xs[2..])
         }
         None => spread(b, d, w, groups, &window, &xs[2..], &ys[2..])?,
     };
     b.give(x, g);
     Ok(())
+}
+
+/// Slides a kernel over `d`, of spatial sizes `from`; the result has sizes `to`.
+fn slid(
+    b: &mut Builder<'_>,
+    d: &str,
+    kernel: &Constant,
+    groups: usize,
+    window: &Window,
+    from: &[usize],
+    to: &[usize],
+) -> String {
+    if let Some(product) = Product::of(kernel, groups, window, from, to) {
+        return b.product(&product, d);
+    }
+    let kernel = b.floats(&kernel.shape, &kernel.data);
+    let pads = [window.before.as_slice(), &window.after].concat();
+    let attributes = vec![
+        int("group", groups as i64),
+        list("kernel_shape", &window.kernel),
+        list("strides", &window.strides),
+        list("dilations", &window.dilations),
+        list("pads", &pads),
+    ];
+    b.op_with("Conv", &[d, &kernel], attributes)
 }
 
 /// The kernel seen from its output: reversed in space, channels exchanged within each group.
@@ -193,30 +150,31 @@ fn phased(
             Some(kernel) => {
                 let kernel = flipped(&kernel, groups)?;
                 let size = kernel.shape[2..].to_vec();
-                let before = size.iter().map(|k| k - 1);
-                let after = (0..rank).map(|i| lengths[i] - ys[2 + i]);
-                let pads: Vec<usize> = before.chain(after).collect();
-                let kernel = b.floats(&kernel.shape, &kernel.data);
-                let attributes = vec![
-                    int("group", groups as i64),
-                    list("kernel_shape", &size),
-                    list("strides", &vec![1; rank]),
-                    list("pads", &pads),
-                ];
-                b.op_with("Conv", &[d, &kernel], attributes)
+                let window = Window {
+                    before: size.iter().map(|k| k - 1).collect(),
+                    after: (0..rank).map(|i| lengths[i] - ys[2 + i]).collect(),
+                    strides: vec![1; rank],
+                    dilations: vec![1; rank],
+                    kernel: size,
+                };
+                slid(b, d, &kernel, groups, &window, &ys[2..], &lengths)
             }
             None => b.zeros(&[&[n, channels], lengths.as_slice()].concat()),
         });
     }
     let phases: Vec<&str> = phases.iter().map(String::as_str).collect();
     let all = b.op_with("Concat", &phases, vec![int("axis", 1)]);
-    // [N, phases.., C, lengths..] to [N, C, length, phase, length, phase, ..].
-    let apart = [&[n], strides.as_slice(), &[channels], lengths.as_slice()].concat();
-    let all = b.reshape(&all, &apart);
-    let mut perm = vec![0, 1 + rank];
-    perm.extend((0..rank).flat_map(|i| [2 + rank + i, 1 + i]));
-    let mut g = b.transpose(&all, &perm);
+    // [N, phases.., C, lengths..] to [N, C, length, phase, length, phase, ..], one at a time:
+    // engines move a single dimension much faster than several.
     let full: Vec<usize> = (0..rank).map(|i| lengths[i] * strides[i]).collect();
+    let mut g = all;
+    for i in (0..rank).rev() {
+        let (phases, lengths) = (&strides[..=i], &lengths[..=i]);
+        g = b.reshape(&g, &[&[n], phases, &[channels], lengths, &full[i + 1..]].concat());
+        let mut perm: Vec<usize> = (0..3 + i + rank).filter(|axis| *axis != 1 + i).collect();
+        perm.insert(2 + 2 * i + 1, 1 + i);
+        g = b.transpose(&g, &perm);
+    }
     g = b.reshape(&g, &[&[n, channels], full.as_slice()].concat());
     for i in 0..rank {
         let (from, to) = (window.before[i], window.before[i] + xs[2 + i]);

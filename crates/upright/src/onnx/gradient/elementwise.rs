@@ -2,7 +2,8 @@
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-use super::builder::{Builder, Step, real};
+use super::builder::{Builder, Step};
+use crate::onnx::write::real;
 
 /// `ln(pi) / 2`.
 const HALF_LN_PI: f32 = 0.572_364_9;

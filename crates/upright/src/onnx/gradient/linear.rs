@@ -1,6 +1,7 @@
 //! Gemm and `MatMul`.
 
-use super::builder::{Builder, Step, int, real};
+use super::builder::{Builder, Step};
+use crate::onnx::write::{int, real};
 
 pub(super) fn gemm(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let (node, d) = (step.node, step.d()?);

@@ -12,16 +12,14 @@ use std::collections::{BTreeSet, HashSet};
 use prost::Message;
 
 use crate::error::{Error, Result};
-use crate::onnx::Graph;
-use crate::onnx::proto::{
-    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto,
-    TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto, data_type,
-};
+use crate::onnx::facts::Facts;
+use crate::onnx::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
+use crate::onnx::write::port;
+use crate::onnx::{Graph, Run};
 
 mod builder;
 mod conv;
 mod elementwise;
-mod facts;
 mod fuse;
 mod linear;
 mod norm;
@@ -33,7 +31,6 @@ mod shape;
 mod tests;
 
 use builder::{Builder, Step};
-use facts::Facts;
 use rules::{rule, stops};
 
 /// The gradient of `sum over seeds <seed tensor, derivative>` with respect to a graph's
@@ -53,10 +50,6 @@ pub struct Gradient<'a> {
     nodes: Vec<NodeProto>,
     weights: Vec<TensorProto>,
 }
-
-/// Runs a graph on some input of the agreed shape and hands back the named tensors, which
-/// all hold real numbers.
-pub type Run<'a> = &'a dyn Fn(&Graph, &[String]) -> Result<Vec<Vec<f32>>>;
 
 /// Differentiates a graph with respect to `input`, of the given shape, seeded by the
 /// derivatives of some scalar with respect to the tensors `seeds`. `run` is called once, to
@@ -79,7 +72,12 @@ pub fn build<'a>(
     if !lacking.is_empty() {
         return Err(refused(lacking));
     }
-    let facts = Facts::learn(graph, input, shape, &nodes, seeds, run)?;
+    let touched = nodes.iter().flat_map(|n| n.input.iter().chain(&n.output)).chain(seeds);
+    let numbers = nodes.iter().flat_map(|n| {
+        let positions = rule(n).map_or(&[][..], |r| r.integers);
+        positions.iter().filter_map(|&i| n.arg(i))
+    });
+    let facts = Facts::learn(graph, input, shape, touched.map(String::as_str), numbers, run)?;
     let mut builder = Builder::new(graph, &facts, active);
     let mut seed_names = Vec::new();
     let mut seed_shapes = Vec::new();
@@ -158,14 +156,19 @@ impl Gradient<'_> {
 
     fn assemble(&self, node: Vec<NodeProto>, from: &[String], to: &[String]) -> Result<Graph> {
         let port = |name: &String| port(name, self.facts.shape(name));
-        let seeds = self.seeds.iter().zip(&self.shapes).map(|(n, s)| self::port(n, Some(s)));
+        let seeds =
+            self.seeds.iter().zip(&self.shapes).map(|(n, s)| crate::onnx::write::port(n, Some(s)));
         let shape = self.facts.shape(&self.input);
         let old = self.graph.graph();
         let mut graph = GraphProto {
             name: old.name.clone(),
             node,
             input: from.iter().map(port).chain(seeds).collect(),
-            output: to.iter().map(port).chain([self::port(&self.output, shape)]).collect(),
+            output: to
+                .iter()
+                .map(port)
+                .chain([crate::onnx::write::port(&self.output, shape)])
+                .collect(),
             sparse_initializer: old.sparse_initializer.clone(),
             ..Default::default()
         };
@@ -186,7 +189,7 @@ impl Gradient<'_> {
 }
 
 /// Every tensor that a node reads, nested graphs included.
-fn reads(node: &NodeProto) -> Vec<&str> {
+pub(super) fn reads(node: &NodeProto) -> Vec<&str> {
     let mut all: Vec<&str> = node.input.iter().map(String::as_str).collect();
     for a in &node.attribute {
         a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut all));
@@ -263,19 +266,4 @@ fn prune(graph: &mut GraphProto) -> HashSet<String> {
     kept.reverse();
     graph.node = kept;
     needed
-}
-
-/// A tensor of real numbers, with fixed dimensions where they are known.
-fn port(name: &str, shape: Option<&[usize]>) -> ValueInfoProto {
-    let dim = |d: &usize| DimensionProto {
-        value: Some(DimensionValue::Fixed(*d as i64)),
-        denotation: None,
-    };
-    let shape = shape.map(|s| TensorShapeProto { dim: s.iter().map(dim).collect() });
-    let tensor = TensorTypeProto { elem_type: Some(data_type::FLOAT), shape };
-    ValueInfoProto {
-        name: Some(name.into()),
-        r#type: Some(TypeProto { value: Some(TypeValue::Tensor(tensor)), denotation: None }),
-        ..Default::default()
-    }
 }

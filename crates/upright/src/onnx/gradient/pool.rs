@@ -1,7 +1,9 @@
 //! Pooling over windows.
 
-use super::builder::{Builder, Step, int};
-use super::conv::{Window, spread};
+use super::builder::{Builder, Step};
+use super::conv::spread;
+use crate::onnx::window::Window;
+use crate::onnx::write::int;
 
 fn window(b: &Builder<'_>, step: &Step<'_>) -> Result<(Window, Vec<usize>, Vec<usize>), String> {
     let (shape, out) = (b.shape(step.input(0)?)?, b.shape(step.node.out())?);

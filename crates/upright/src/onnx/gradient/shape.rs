@@ -1,6 +1,7 @@
 //! Operators that move numbers without changing them.
 
-use super::builder::{Builder, Step, axis, int, text};
+use super::builder::{Builder, Step, axis};
+use crate::onnx::write::{int, text};
 
 pub(super) fn reshape(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let (x, d) = (step.input(0)?, step.d()?);

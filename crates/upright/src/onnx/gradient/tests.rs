@@ -3,12 +3,12 @@
 use prost::Message;
 
 use super::build;
-use super::builder::text;
 use crate::engine::{self, Input};
 use crate::error::Result;
 use crate::onnx::Graph;
 use crate::onnx::build::{model, node, shape, value, weight};
 use crate::onnx::proto::{AttributeProto, ModelProto, NodeProto, TensorProto};
+use crate::onnx::write::text;
 
 mod elementwise;
 mod shapes;
@@ -24,7 +24,7 @@ pub(super) fn numbers(count: usize, salt: usize) -> Vec<f32> {
 }
 
 pub(super) fn ints(name: &str, ints: &[i64]) -> AttributeProto {
-    super::builder::ints(name, ints.iter().copied())
+    crate::onnx::write::ints(name, ints.iter().copied())
 }
 
 pub(super) fn with(mut node: NodeProto, attributes: Vec<AttributeProto>) -> NodeProto {

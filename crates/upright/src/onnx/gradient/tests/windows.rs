@@ -11,7 +11,7 @@ fn conv(what: &str, op: &str, x: &[usize], w: &[i64], attributes: Vec<AttributeP
 }
 
 fn group(n: i64) -> AttributeProto {
-    super::super::builder::int("group", n)
+    crate::onnx::write::int("group", n)
 }
 
 #[test]
@@ -131,4 +131,21 @@ fn windows_of_pools_hand_back_their_shares() {
     }
     let line = with(node("MaxPool", &["x"], "y"), vec![ints("kernel_shape", &[3])]);
     check("MaxPool line", &[2, 3, 7], vec![line], vec![]);
+}
+
+/// Kernels so large, over so few positions, that engines get them as products.
+#[test]
+fn convolutions_as_products_are_differentiated() {
+    let pads = || ints("pads", &[1, 1, 1, 1]);
+    let strides = || ints("strides", &[2, 2]);
+    conv("product", "Conv", &[1, 2, 3, 3], &[14_600, 2, 3, 3], vec![pads()]);
+    conv("product strided", "Conv", &[1, 1, 5, 4], &[66_000, 1, 3, 3], vec![pads(), strides()]);
+    conv(
+        "product dilated",
+        "Conv",
+        &[1, 1, 4, 3],
+        &[44_000, 1, 3, 2],
+        vec![ints("dilations", &[2, 1]), ints("pads", &[2, 0, 1, 1])],
+    );
+    conv("product in line", "Conv", &[1, 2, 6], &[44_000, 2, 3], vec![ints("pads", &[2, 1])]);
 }

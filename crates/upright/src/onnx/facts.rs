@@ -1,35 +1,37 @@
 //! What is known about a graph's tensors for inputs of one shape.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use prost::Message;
 
-use super::rules::rule;
-use super::{Run, port};
+use super::Graph;
+use super::proto::{NodeProto, ValueInfoProto, data_type};
+use super::write::{int, node, port};
 use crate::error::Result;
-use crate::onnx::Graph;
-use crate::onnx::proto::{NodeProto, ValueInfoProto, data_type};
 
 /// Starts the names of tensors that only tell facts.
 const PREFIX: &str = "fact:";
 
+/// Runs a graph on some input of the agreed shape and hands back the named tensors, which
+/// all hold real numbers.
+pub type Run<'a> = &'a dyn Fn(&Graph, &[String]) -> Result<Vec<Vec<f32>>>;
+
 /// Shapes and whole numbers.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     shapes: HashMap<String, Vec<usize>>,
     integers: HashMap<String, Vec<i64>>,
 }
 
 impl Facts {
-    /// Runs the graph once, to see the shape of every tensor that the nodes touch and the
-    /// whole numbers that their rules need.
-    pub(super) fn learn(
+    /// Runs the graph once, unless the file tells all, to see the shape of each of `touched`
+    /// and what is in each of `numbers`; `shape` is that of the input.
+    pub(super) fn learn<'a>(
         graph: &Graph,
         input: &str,
         shape: &[usize],
-        nodes: &[Cow<'_, NodeProto>],
-        seeds: &[String],
+        touched: impl Iterator<Item = &'a str>,
+        numbers: impl Iterator<Item = &'a str>,
         run: Run<'_>,
     ) -> Result<Facts> {
         let mut facts = Facts::default();
@@ -42,23 +44,20 @@ impl Facts {
         }
         let mut asked = HashSet::new();
         let mut names = Vec::new();
-        let touched = nodes.iter().flat_map(|n| n.input.iter().chain(&n.output)).chain(seeds);
         for name in touched.filter(|n| !n.is_empty()) {
-            if !facts.shapes.contains_key(name) && asked.insert(name.clone()) {
-                let dims = format!("{PREFIX}dims:{name}");
-                g.node.push(plain("Shape", name, &dims));
-                g.node.push(cast(&dims, &format!("{PREFIX}shape:{name}")));
-                names.push((name.clone(), true, format!("{PREFIX}shape:{name}")));
+            if !facts.shapes.contains_key(name) && asked.insert(name.to_string()) {
+                let (dims, fact) =
+                    (format!("{PREFIX}dims:{name}"), format!("{PREFIX}shape:{name}"));
+                g.node.push(node("Shape", &[name], &dims, vec![]));
+                g.node.push(cast(&dims, &fact));
+                names.push((name.to_string(), true, fact));
             }
         }
-        for node in nodes {
-            let positions = rule(node).map_or(&[][..], |r| r.integers);
-            for name in positions.iter().filter_map(|&i| node.arg(i)) {
-                let fact = format!("{PREFIX}value:{name}");
-                if graph.integers(name).is_none() && asked.insert(fact.clone()) {
-                    g.node.push(cast(name, &fact));
-                    names.push((name.to_string(), false, fact));
-                }
+        for name in numbers {
+            let fact = format!("{PREFIX}value:{name}");
+            if graph.integers(name).is_none() && asked.insert(fact.clone()) {
+                g.node.push(cast(name, &fact));
+                names.push((name.to_string(), false, fact));
             }
         }
         if names.is_empty() {
@@ -90,18 +89,6 @@ impl Facts {
     }
 }
 
-fn plain(op: &str, input: &str, output: &str) -> NodeProto {
-    NodeProto {
-        op_type: Some(op.into()),
-        name: Some(output.into()),
-        input: vec![input.into()],
-        output: vec![output.into()],
-        ..Default::default()
-    }
-}
-
 fn cast(input: &str, output: &str) -> NodeProto {
-    let mut node = plain("Cast", input, output);
-    node.attribute.push(super::builder::int("to", i64::from(data_type::FLOAT)));
-    node
+    node("Cast", &[input], output, vec![int("to", i64::from(data_type::FLOAT))])
 }
