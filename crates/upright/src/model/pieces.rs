@@ -9,8 +9,11 @@ use crate::error::Result;
 use crate::onnx::Graph;
 use crate::outputs::Outputs;
 
-/// The size of small micro-batches. Two, as engines multiply a single row in another way.
-const REST: usize = 2;
+/// Sizes of small micro-batches, best first. Some engines multiply a single row in another way.
+const REST: [usize; 2] = [1, 2];
+
+/// Items that are tried in small micro-batches.
+const TRIED: usize = 2;
 
 /// Networks of fewer weights are small.
 const SMALL: i64 = 1 << 18;
@@ -70,11 +73,13 @@ impl Model {
                 (self.micro_batch, self.rest) = (1, 1);
             }
         }
-        if !fixed
-            && self.micro_batch > REST
-            && self.bits(Lane::Whole, &there[..REST])? == many[..REST]
-        {
-            self.rest = REST;
+        let some = &there[..TRIED.min(self.micro_batch)];
+        for rest in REST.into_iter().filter(|rest| !fixed && *rest < self.micro_batch) {
+            let few = some.chunks(rest).map(|items| self.bits(Lane::Whole, items));
+            if few.collect::<Result<Vec<_>>>()?.concat() == many[..some.len()] {
+                self.rest = rest;
+                break;
+            }
         }
         Ok(())
     }
@@ -101,18 +106,18 @@ impl Model {
     }
 
     /// Does something with every micro-batch, several at a time: `work` gets a lane of the
-    /// engine, the items, and how many of them count.
+    /// engine, the position of the micro-batch, and itself.
     pub(super) fn share<T: Send>(
         &self,
         pieces: &[Piece],
-        work: impl Fn(Lane, &[usize], usize) -> Result<T> + Sync,
+        work: impl Fn(Lane, usize, &Piece) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         share(self.engine.as_ref(), pieces.len(), |lane, i| {
             let lane = match lane {
                 Lane::Whole if self.lane_matters => Lane::One(0),
                 lane => lane,
             };
-            work(lane, &pieces[i].items, pieces[i].count)
+            work(lane, i, &pieces[i])
         })
     }
 }
@@ -127,13 +132,13 @@ mod tests {
     use crate::onnx::proto::NodeProto;
     use crate::tensor::Batch;
 
-    /// Two classes of 1 x 2 x 2 pictures; `first` makes `relu` out of `x`.
-    fn load(first: NodeProto, micro_batch: Option<usize>) -> Model {
-        let nodes = vec![
-            first,
+    /// Two classes of 1 x 2 x 2 pictures; `first` make `relu` out of `x`.
+    fn load(first: Vec<NodeProto>, micro_batch: Option<usize>) -> Model {
+        let last = [
             node("Flatten", &["relu"], "flat"),
             node("Gemm", &["flat", "w"], "y").with_int("transB", 1),
         ];
+        let nodes = first.into_iter().chain(last).collect();
         let w = weight("w", &[2, 4], &[1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, -1.0]);
         let mut axis = shape("items", &[0]);
         axis.dims.clear();
@@ -147,27 +152,41 @@ mod tests {
         let split: Vec<(Vec<usize>, usize)> =
             pieces(3..8, 2).into_iter().map(|p| (p.items, p.count)).collect();
         assert_eq!(split, [(vec![3, 4], 2), (vec![5, 6], 2), (vec![7, 7], 1)]);
-        let m = load(node("Relu", &["x"], "relu"), Some(4));
-        assert_eq!((m.micro_batch, m.rest, m.lane_matters), (4, 2, false));
-        let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
-        assert_eq!(sizes, [4, 2, 2]);
+        let mut m = load(vec![node("Relu", &["x"], "relu")], Some(4));
+        assert!(m.micro_batch == 4 && m.rest < 4 && !m.lane_matters, "{m:?}");
         let data = (0..28u8).map(|i| (f32::from(i) * 0.37).sin()).collect();
         let batch = Batch::new(m.signal(), data).unwrap();
         let all = m.run(&batch).unwrap();
         for i in 0..7 {
             assert_eq!(m.run(&batch.select(&[i])).unwrap().logits.row(0), all.logits.row(i));
         }
+        m.rest = 2;
+        let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
+        assert_eq!(sizes, [4, 2, 2]);
+    }
+
+    /// Multiplies by the size of the batch.
+    #[test]
+    fn a_model_that_looks_at_the_size_of_its_batch_always_gets_the_same() {
+        let sized = vec![
+            node("Shape", &["x"], "shape"),
+            node("Cast", &["shape"], "sizes").with_int("to", 1),
+            node("ReduceMax", &["sizes"], "size"),
+            node("Mul", &["x", "size"], "relu"),
+        ];
+        let m = load(sized, Some(4));
+        assert_eq!((m.micro_batch, m.rest), (4, 4));
     }
 
     /// Sums over an item and those that follow it in a batch.
     #[test]
     fn a_model_that_looks_at_its_neighbours_gets_items_one_by_one() {
-        let sums = || node("CumSum", &["x", "items"], "relu").with_int("reverse", 1);
+        let sums = || vec![node("CumSum", &["x", "items"], "relu").with_int("reverse", 1)];
         let m = load(sums(), None);
         assert_eq!((m.micro_batch, m.rest, m.lane_matters), (1, 1, false));
         let m = load(sums(), Some(4));
         assert_eq!((m.micro_batch, m.rest), (4, 4));
-        let m = load(node("Relu", &["x"], "relu"), None);
-        assert_eq!((m.micro_batch, m.rest), (8, 2));
+        let m = load(vec![node("Relu", &["x"], "relu")], None);
+        assert_eq!(m.micro_batch, 8);
     }
 }

@@ -2,12 +2,13 @@
 //! to raw items.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::engine::{self, Engine, Input, Lane, Value};
 use crate::error::{Error, Result};
-use crate::model::pieces::{joined, pieces};
+use crate::model::pieces::{Piece, joined, pieces};
 use crate::model::{Model, describe};
-use crate::onnx::{gradient, products};
+use crate::onnx::{Graph, gradient, products};
 use crate::outputs::{Cotangents, Outputs};
 use crate::tensor::{Batch, Matrix};
 
@@ -19,15 +20,25 @@ const KEPT: usize = 32 << 20;
 pub(super) struct Backward {
     /// Computes logits, tapped tensors and what the way back reads.
     there: Box<dyn Engine>,
-    back: Box<dyn Engine>,
     /// What the way back reads, and where the way there gives it.
     kept: Vec<(String, usize)>,
-    seeds: Vec<String>,
-    shapes: Vec<Vec<usize>>,
     /// How many tensors the way there computes.
     tensors: usize,
-    /// Numbers that a micro-batch leaves between the way there and the way back.
+    /// Numbers that an item leaves between the way there and the way back.
     size: usize,
+    /// For small micro-batches.
+    few: Back,
+    /// For large ones, made on first use; none where they give other bits or leave too much.
+    many: OnceLock<Option<Back>>,
+}
+
+/// The way back for micro-batches of one size.
+#[derive(Debug)]
+struct Back {
+    engine: Box<dyn Engine>,
+    seeds: Vec<String>,
+    shapes: Vec<Vec<usize>>,
+    items: usize,
 }
 
 impl Model {
@@ -64,57 +75,80 @@ impl Model {
     ) -> Result<(Outputs, Batch)> {
         self.check_signal(batch)?;
         let ways = self.backward()?;
+        let many = if batch.len() < self.micro_batch { None } else { self.many(ways)? };
+        let size = many.map_or(self.rest, |many| many.items);
+        let stretch = self.stretch().min((KEPT / (size * ways.size).max(1)).max(1) * size);
         let mut outputs = self.no_outputs()?;
         let mut all = Vec::with_capacity(batch.data().len());
-        let most = (KEPT / ways.size.max(1)).max(1) * self.rest;
-        let stretch = self.stretch().min(most);
         for from in (0..batch.len()).step_by(stretch) {
             let items = from..batch.len().min(from + stretch);
-            let (kept, pooled): (Vec<_>, Vec<_>) =
-                self.there(ways, batch, items.clone())?.into_iter().unzip();
-            let Some(pooled) = joined(pooled)? else { continue };
-            let seen = self.projected(pooled);
-            let seeds = self.seeds(seen.len(), &d(items, &seen)?)?;
-            let parts = self.share(&pieces(0..seen.len(), self.rest), |lane, items, count| {
-                let (at, rows) = (items[0] / self.rest, items[0]..items[0] + count);
-                self.back(ways, lane, &kept[at], &seeds, rows)
-            })?;
-            all.extend(parts.into_iter().flatten());
+            let (seen, gradient) =
+                self.both_ways(ways, many, batch, items.clone(), |seen| d(items, seen))?;
             outputs.append(&seen)?;
+            all.extend(gradient);
         }
         let gradient = self.preprocess.pullback(self.signal, &all);
         Ok((outputs, Batch::new(self.signal, gradient)?))
     }
 
-    /// The way there for some items: what each micro-batch leaves for the way back, and what
-    /// it gave.
+    /// There and back for some items, at least one, in micro-batches of `many` as far as they
+    /// go round: what they gave, and the gradient before normalisation.
+    fn both_ways(
+        &self,
+        ways: &Backward,
+        many: Option<&Back>,
+        batch: &Batch,
+        items: Range<usize>,
+        d: impl FnOnce(&Outputs) -> Result<Cotangents>,
+    ) -> Result<(Outputs, Vec<f32>)> {
+        let pieces = match many {
+            Some(_) => self.pieces(items.clone()),
+            None => pieces(items.clone(), self.rest),
+        };
+        let left = self.share(&pieces, |lane, _, piece| self.there(ways, lane, batch, piece))?;
+        let (kept, pooled): (Vec<_>, Vec<_>) = left.into_iter().unzip();
+        let seen = match joined(pooled)? {
+            Some(pooled) => self.projected(pooled),
+            None => self.no_outputs()?,
+        };
+        let seeds = self.seeds(seen.len(), &d(&seen)?)?;
+        let parts = self.share(&pieces, |lane, at, piece| {
+            let way = many.filter(|many| many.items == piece.items.len()).unwrap_or(&ways.few);
+            let from = piece.items[0] - items.start;
+            self.back(ways, way, lane, &kept[at], &seeds, from..from + piece.count)
+        })?;
+        Ok((seen, parts.concat()))
+    }
+
+    /// The way there for a micro-batch: what it leaves for the way back, and what it gave.
     fn there(
         &self,
         ways: &Backward,
+        lane: Lane,
         batch: &Batch,
-        items: Range<usize>,
-    ) -> Result<Vec<(Vec<Value>, Outputs)>> {
+        piece: &Piece,
+    ) -> Result<(Vec<Value>, Outputs)> {
         let wanted: Vec<usize> = (0..ways.tensors).collect();
-        self.share(&pieces(items, self.rest), |lane, items, count| {
-            let data = self.preprocess.normalise(&batch.select(items));
-            let input = Input { name: &self.input, shape: &self.shape(), data: &data };
-            let values = ways.there.run_on(lane, &[input], &wanted)?;
-            let seen = self.pooled(&values, items.len(), count)?;
-            Ok((values, seen))
-        })
+        let (shape, count) = (self.shape(piece.items.len()), piece.count);
+        let data = self.preprocess.normalise(&batch.select(&piece.items));
+        let input = Input { name: &self.input, shape: &shape, data: &data };
+        let values = ways.there.run_on(lane, &[input], &wanted)?;
+        let seen = self.pooled(&values, piece.items.len(), count)?;
+        Ok((values, seen))
     }
 
     /// The way back for a micro-batch, whose items are some rows of the seeds.
     fn back(
         &self,
         ways: &Backward,
+        way: &Back,
         lane: Lane,
         values: &[Value],
         seeds: &[Option<Matrix>],
         rows: Range<usize>,
     ) -> Result<Vec<f32>> {
         let mut filled = Vec::with_capacity(seeds.len());
-        for (shape, seed) in ways.shapes.iter().zip(seeds) {
+        for (shape, seed) in way.shapes.iter().zip(seeds) {
             let mut data = vec![0.0; shape.iter().product()];
             if let Some(seed) = seed {
                 let from = &seed.data()[rows.start * seed.cols()..rows.end * seed.cols()];
@@ -129,20 +163,20 @@ impl Model {
             let v = &values[*at];
             inputs.push(Input { name, shape: &v.shape, data: &v.data });
         }
-        for ((name, shape), data) in ways.seeds.iter().zip(&ways.shapes).zip(&filled) {
+        for ((name, shape), data) in way.seeds.iter().zip(&way.shapes).zip(&filled) {
             inputs.push(Input { name, shape, data });
         }
-        let mut values = ways.back.run_on(lane, &inputs, &[0])?;
+        let mut values = way.engine.run_on(lane, &inputs, &[0])?;
         let size = self.signal.size();
         match values.pop() {
-            Some(v) if v.data.len() == self.rest * size => Ok(v.data[..rows.len() * size].to_vec()),
-            other => Err(Error::shape("gradient", self.shape(), other.map(|v| v.shape))),
+            Some(v) if v.data.len() == way.items * size => Ok(v.data[..rows.len() * size].to_vec()),
+            other => Err(Error::shape("gradient", self.shape(way.items), other.map(|v| v.shape))),
         }
     }
 
-    /// The shape of a micro-batch that goes both ways.
-    fn shape(&self) -> Vec<usize> {
-        let mut shape = vec![self.rest];
+    /// The shape of a micro-batch.
+    fn shape(&self, items: usize) -> Vec<usize> {
+        let mut shape = vec![items];
         shape.extend(self.signal.shape());
         shape
     }
@@ -151,15 +185,8 @@ impl Model {
         if let Some(ready) = self.backward.get() {
             return Ok(ready);
         }
-        let shape = self.shape();
-        let zeros = vec![0.0; shape.iter().product()];
-        let load = |graph: &_, names: &[String]| {
-            engine::load(&self.options.engine, graph, names, self.options.threads)
-        };
-        let run = describe::once(&self.options.engine, &self.input, &shape);
         let mut tensors = self.tensors();
-        let built = gradient::build(&self.graph, &self.input, &shape, &tensors, &run)?;
-        let (graph, kept) = built.backward()?;
+        let (few, kept) = self.way_back(self.rest)?;
         let kept = kept.into_iter().map(|name| {
             let at = tensors.iter().position(|t| *t == name).unwrap_or_else(|| {
                 tensors.push(name.clone());
@@ -169,19 +196,51 @@ impl Model {
         });
         let kept = kept.collect();
         let with_products = products::rewritten(&self.graph, &self.sizes)?;
-        let there = load(with_products.as_ref().unwrap_or(&self.graph), &tensors)?;
+        let there = self.loaded(with_products.as_ref().unwrap_or(&self.graph), &tensors)?;
+        let shape = self.shape(self.rest);
+        let zeros = vec![0.0; shape.iter().product()];
         let input = Input { name: &self.input, shape: &shape, data: &zeros };
         let left = there.run(&[input], &(0..tensors.len()).collect::<Vec<_>>())?;
-        let ready = Backward {
-            there,
-            back: load(&graph, &[built.output])?,
-            kept,
-            seeds: built.seeds,
-            shapes: built.shapes,
-            tensors: tensors.len(),
-            size: left.iter().map(|v| v.data.len()).sum(),
+        let size = left.iter().map(|v| v.data.len()).sum::<usize>().div_ceil(self.rest);
+        let (tensors, many) = (tensors.len(), OnceLock::new());
+        Ok(self.backward.get_or_init(|| Backward { there, kept, tensors, size, few, many }))
+    }
+
+    fn loaded(&self, graph: &Graph, names: &[String]) -> Result<Box<dyn Engine>> {
+        engine::load(&self.options.engine, graph, names, self.options.threads)
+    }
+
+    /// The way back for micro-batches of a size, and what it reads of the way there.
+    fn way_back(&self, items: usize) -> Result<(Back, Vec<String>)> {
+        let shape = self.shape(items);
+        let once = describe::once(&self.options.engine, &self.input, &shape);
+        let built = gradient::build(&self.graph, &self.input, &shape, &self.tensors(), &once)?;
+        let (graph, kept) = built.backward()?;
+        let engine = self.loaded(&graph, &[built.output])?;
+        Ok((Back { engine, seeds: built.seeds, shapes: built.shapes, items }, kept))
+    }
+
+    /// The way back for large micro-batches, if made-up items get the same bits from it.
+    fn many<'a>(&self, ways: &'a Backward) -> Result<Option<&'a Back>> {
+        if self.micro_batch == self.rest || self.micro_batch * ways.size > KEPT {
+            return Ok(None);
+        }
+        if let Some(tried) = ways.many.get() {
+            return Ok(tried.as_ref());
+        }
+        let (way, kept) = self.way_back(self.micro_batch)?;
+        let batch = describe::specimen(self.signal, self.micro_batch)?;
+        let bits = |many: Option<&Back>| -> Result<Vec<u32>> {
+            let same = |seen: &Outputs| {
+                let features = seen.features.iter().cloned().map(Some).collect();
+                Ok(Cotangents { logits: Some(seen.logits.clone()), features })
+            };
+            let (_, gradient) = self.both_ways(ways, many, &batch, 0..batch.len(), same)?;
+            Ok(gradient.iter().map(|v| v.to_bits()).collect())
         };
-        Ok(self.backward.get_or_init(|| ready))
+        let alike = kept.iter().eq(ways.kept.iter().map(|(name, _)| name))
+            && bits(None)? == bits(Some(&way))?;
+        Ok(ways.many.get_or_init(|| Some(way).filter(|_| alike)).as_ref())
     }
 
     /// The tensors that the engine computes: the logits, then what is tapped.
