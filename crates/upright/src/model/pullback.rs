@@ -34,7 +34,7 @@ pub(super) struct Backward {
 
 /// The way back for micro-batches of one size.
 #[derive(Debug)]
-struct Back {
+pub(super) struct Back {
     engine: Box<dyn Engine>,
     seeds: Vec<String>,
     shapes: Vec<Vec<usize>>,
@@ -181,7 +181,7 @@ impl Model {
         shape
     }
 
-    fn backward(&self) -> Result<&Backward> {
+    pub(super) fn backward(&self) -> Result<&Backward> {
         if let Some(ready) = self.backward.get() {
             return Ok(ready);
         }
@@ -221,7 +221,7 @@ impl Model {
     }
 
     /// The way back for large micro-batches, if made-up items get the same bits from it.
-    fn many<'a>(&self, ways: &'a Backward) -> Result<Option<&'a Back>> {
+    pub(super) fn many<'a>(&self, ways: &'a Backward) -> Result<Option<&'a Back>> {
         if self.micro_batch == self.rest || self.micro_batch * ways.size > KEPT {
             return Ok(None);
         }

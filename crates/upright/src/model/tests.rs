@@ -2,7 +2,9 @@ use prost::Message;
 
 use super::*;
 use crate::onnx::build::{model, node, shape, value, weight};
+use crate::onnx::products;
 use crate::onnx::proto::{ModelProto, NodeProto, TensorProto};
+use crate::outputs::Cotangents;
 use crate::tensor::SignalKind;
 
 /// 1 x 2 x 2 pictures: halves, sums of rows, and a head of two classes on top.
@@ -147,4 +149,60 @@ fn a_linear_layer_that_does_not_make_the_logits_is_no_head() {
     let weights = vec![weight("w", &[2, 1, 1, 1], &[1.0, 2.0]), shape("s", &[-1, 8])];
     let m = load(&model(&[0, 1, 2, 2], nodes, weights), &Options::default()).unwrap();
     assert_eq!((m.classes(), m.head()), (8, None));
+}
+
+/// Two layers of 3 x 3 over 5 x 5 and 3 x 3 positions, both with large kernels.
+#[test]
+fn products_change_nothing_but_the_last_digits() {
+    let wave = |count: i64, salt: i64| -> Vec<f32> {
+        (0..count * 9).map(|i| ((i * 37 + salt) % 97) as f32 * 1e-3 - 0.048).collect()
+    };
+    let conv = |inputs: &[&str], output: &str, stride: i64| {
+        node("Conv", inputs, output).with_ints("strides", &[stride; 2]).with_ints("pads", &[1; 4])
+    };
+    let nodes = vec![
+        conv(&["x", "v"], "a", 2),
+        node("Tanh", &["a"], "b"),
+        conv(&["b", "w"], "c", 1),
+        node("Tanh", &["c"], "d"),
+        node("GlobalAveragePool", &["d"], "e"),
+        node("Flatten", &["e"], "f"),
+        node("Gemm", &["f", "h"], "y"),
+    ];
+    let weights = vec![
+        weight("v", &[160, 200, 3, 3], &wave(160 * 200, 1)),
+        weight("w", &[200, 160, 3, 3], &wave(200 * 160, 5)),
+        weight("h", &[200, 2], &wave(200, 3)[..400]),
+    ];
+    let m = model(&[0, 200, 5, 5], nodes, weights);
+    for engine in crate::engine::tests::ready() {
+        let loaded = |micro_batch| {
+            load(&m, &Options { engine: engine.into(), micro_batch, ..Options::default() }).unwrap()
+        };
+        let (plain, fast) = (loaded(Some(1)), loaded(None));
+        let written = |m: &Model| products::rewritten(&m.graph, &m.sizes).unwrap();
+        assert!(written(&plain).is_none(), "{engine}");
+        let left = written(&fast).unwrap().operators();
+        assert!(left.iter().all(|o| o.name != "Conv"), "{engine}: {left:?}");
+        assert_eq!(fast.micro_batch, 8, "{engine}");
+        let batch = describe::specimen(fast.signal, 11).unwrap();
+        let both = |m: &Model| {
+            let d = |_, seen: &Outputs| {
+                let features = vec![Some(seen.features[0].clone())];
+                Ok(Cotangents { logits: Some(seen.logits.clone()), features })
+            };
+            let (outputs, gradient) = m.run_with_pullback(&batch, d).unwrap();
+            assert_eq!(m.run(&batch).unwrap().logits.rows(), 11);
+            [outputs.logits.data().to_vec(), gradient.data().to_vec()]
+        };
+        for (plain, fast) in both(&plain).iter().zip(&both(&fast)) {
+            let top = plain.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+            assert!(top > 0.0, "{engine}");
+            for (a, b) in plain.iter().zip(fast) {
+                assert!((a - b).abs() <= 1e-4 * top, "{engine}: {b} is not {a}");
+            }
+        }
+        let ways = fast.backward().unwrap();
+        assert!(fast.many(ways).unwrap().is_some(), "{engine}: other bits in large micro-batches");
+    }
 }

@@ -4,9 +4,9 @@ use prost::Message;
 
 use super::Graph;
 use super::proto::{
-    AttributeProto, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto,
-    TypeProto, TypeValue, ValueInfoProto, data_type,
+    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue,
+    ValueInfoProto, data_type,
 };
 
 /// A float tensor of a name and shape; 0 stands for an open dimension.
@@ -59,22 +59,17 @@ pub(crate) fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
 
 impl NodeProto {
     pub(crate) fn with_int(mut self, name: &str, i: i64) -> Self {
-        self.attribute.push(AttributeProto {
-            name: Some(name.into()),
-            r#type: Some(2),
-            i: Some(i),
-            ..Default::default()
-        });
+        self.attribute.push(super::write::int(name, i));
+        self
+    }
+
+    pub(crate) fn with_ints(mut self, name: &str, all: &[i64]) -> Self {
+        self.attribute.push(super::write::ints(name, all.iter().copied()));
         self
     }
 
     pub(crate) fn with_real(mut self, name: &str, f: f32) -> Self {
-        self.attribute.push(AttributeProto {
-            name: Some(name.into()),
-            r#type: Some(1),
-            f: Some(f),
-            ..Default::default()
-        });
+        self.attribute.push(super::write::real(name, f));
         self
     }
 }
