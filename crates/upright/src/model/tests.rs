@@ -151,7 +151,7 @@ fn a_linear_layer_that_does_not_make_the_logits_is_no_head() {
     assert_eq!((m.classes(), m.head()), (8, None));
 }
 
-/// Two layers of 3 x 3 over 5 x 5 and 3 x 3 positions, both with large kernels.
+/// Two layers with large kernels of 3 x 3, from 5 x 5 to 3 x 3 positions and on those.
 #[test]
 fn products_change_nothing_but_the_last_digits() {
     let wave = |count: i64, salt: i64| -> Vec<f32> {
