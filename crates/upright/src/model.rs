@@ -28,8 +28,8 @@ mod tests;
 pub use options::{AUTO, Options, Tap};
 use pieces::joined;
 
-/// Items whose features are projected together.
-const STRETCH: usize = 512;
+/// Most numbers that are pooled before they are projected together: 64 MiB.
+const POOLED: usize = 16 << 20;
 
 /// A tap of a loaded model.
 #[derive(Debug, Clone)]
@@ -242,7 +242,8 @@ impl Model {
 
     /// Items whose features are projected together, in whole micro-batches.
     fn stretch(&self) -> usize {
-        (STRETCH / self.micro_batch).max(1) * self.micro_batch
+        let pooled: usize = self.taps.iter().map(|t| t.reduction.pooled()).sum();
+        (POOLED / (pooled + self.classes).max(1) / self.micro_batch).max(1) * self.micro_batch
     }
 
     fn no_outputs(&self) -> Result<Outputs> {
@@ -298,7 +299,7 @@ impl Model {
                 }
             }
             let raw = Matrix::new(count, tap.reduction.size(), joined)?;
-            features.push(tap.reduction.pool(&raw)?);
+            features.push(tap.reduction.pool(raw)?);
         }
         Outputs::new(logits, features)
     }

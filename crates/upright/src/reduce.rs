@@ -87,6 +87,7 @@ impl Reduce {
             (Reduce::Mean, &[channels, _, _, ..]) => {
                 Pooling::Last { outer: channels, inner: size / channels }
             }
+            (Reduce::Pool { .. }, &[_, BINS, BINS]) => Pooling::None,
             (Reduce::Pool { .. }, &[channels, height, width]) => {
                 Pooling::Regions { channels, height, width }
             }
@@ -210,8 +211,13 @@ impl Reduction {
     pub fn len(&self) -> usize {
         match &self.projection {
             Some(p) => p.rows(),
-            None => self.pooling.len(self.size()),
+            None => self.pooled(),
         }
+    }
+
+    /// Numbers that are left of one input when it is pooled.
+    pub(crate) fn pooled(&self) -> usize {
+        self.pooling.len(self.size())
     }
 
     /// Whether it makes nothing; it never does.
@@ -226,15 +232,18 @@ impl Reduction {
 
     /// Reduces one tensor a row. A row's result does not depend on the others.
     pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
-        Ok(self.project(self.pool(rows)?))
+        Ok(self.project(self.pool(rows.clone())?))
     }
 
     /// The cheap half of [`Reduction::apply`].
-    pub(crate) fn pool(&self, rows: &Matrix) -> Result<Matrix> {
+    pub(crate) fn pool(&self, rows: Matrix) -> Result<Matrix> {
         if rows.cols() != self.size() {
             return Err(Error::shape("tapped tensor", self.size(), rows.cols()));
         }
-        let mut pooled = Matrix::zeros(rows.rows(), self.pooling.len(self.size()));
+        if self.pooling == Pooling::None {
+            return Ok(rows);
+        }
+        let mut pooled = Matrix::zeros(rows.rows(), self.pooled());
         for (i, x) in rows.iter().enumerate() {
             self.pooling.apply(x, pooled.row_mut(i));
         }

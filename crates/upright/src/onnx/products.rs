@@ -5,6 +5,8 @@
 //! with them. One product of the patches of a whole batch with the weights reads
 //! them once.
 
+use std::collections::HashSet;
+
 use prost::Message;
 
 use super::facts::{Facts, Run};
@@ -146,15 +148,15 @@ pub(crate) fn learn(graph: &Graph, input: &str, shape: &[usize], run: Run<'_>) -
     Facts::learn(graph, input, shape, touched.into_iter(), std::iter::empty(), run)
 }
 
-/// The large kernel of a convolution of single-precision numbers.
+/// The large kernel of more than one place of a convolution of single-precision numbers.
 fn kernel<'a>(graph: &'a Graph, node: &NodeProto) -> Option<&'a TensorProto> {
     let standard = matches!(node.domain.as_deref(), None | Some("" | "ai.onnx"));
     if node.op() != "Conv" || !standard || graph.opset() < OPSET {
         return None;
     }
     let t = graph.raw_initializer(node.arg(1)?)?;
-    let size = t.dims.iter().try_fold(1i64, |a, d| a.checked_mul(*d))?;
-    let large = usize::try_from(size).is_ok_and(|size| size >= LARGE);
+    let size = |dims: &[i64]| dims.iter().fold(1i64, |a, d| a.saturating_mul(*d));
+    let large = size(&t.dims) >= LARGE as i64 && size(t.dims.get(2..)?) > 1;
     (t.data_type == Some(data_type::FLOAT) && large).then_some(t)
 }
 
@@ -164,6 +166,7 @@ pub(crate) fn rewritten(graph: &Graph, facts: &Facts) -> Result<Option<Graph>> {
     let prefix = unused(graph, "product:");
     let mut nodes = Vec::with_capacity(graph.graph().node.len());
     let mut constants = Vec::new();
+    let mut kernels = HashSet::new();
     for node in &graph.graph().node {
         let Some((product, x)) = product(graph, facts, node) else {
             nodes.push(node.clone());
@@ -173,6 +176,7 @@ pub(crate) fn rewritten(graph: &Graph, facts: &Facts) -> Result<Option<Graph>> {
         let (new, weights) = product.write(x, node.arg(2), node.out(), &prefix);
         nodes.extend(new);
         constants.extend(weights);
+        kernels.extend(node.arg(1));
     }
     if constants.is_empty() {
         return Ok(None);
@@ -180,8 +184,13 @@ pub(crate) fn rewritten(graph: &Graph, facts: &Facts) -> Result<Option<Graph>> {
     let mut model = graph.model().clone();
     if let Some(g) = model.graph.as_mut() {
         g.node = nodes;
-        let kept: std::collections::HashSet<&str> = g.node.iter().flat_map(reads).collect();
-        g.initializer.retain(|t| t.name.as_deref().is_some_and(|n| kept.contains(n)));
+        let outputs = g.output.iter().filter_map(|v| v.name.as_deref());
+        let read: HashSet<&str> = g.node.iter().flat_map(reads).chain(outputs).collect();
+        let replaced = |name: Option<&str>| {
+            name.is_some_and(|name| kernels.contains(name) && !read.contains(name))
+        };
+        g.initializer.retain(|t| !replaced(t.name.as_deref()));
+        g.input.retain(|v| !replaced(v.name.as_deref()));
         g.initializer.extend(constants);
     }
     Graph::from_bytes(graph.name(), &model.encode_to_vec()).map(Some)
