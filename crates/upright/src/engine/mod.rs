@@ -93,6 +93,9 @@ pub const TABLE: &[Kind<Make>] = &[
 /// Stands for the fastest engine that is ready.
 pub const AUTO: &str = "auto";
 
+/// The first version of the file format in which weights need not be inputs.
+const WEIGHTS_ONLY: i64 = 4;
+
 /// An engine that a build may lack.
 const OPTIONAL: &str = "ort";
 
@@ -129,10 +132,14 @@ pub fn load(
     (row(engine)?.make.load)(graph, tensors, threads)
 }
 
-/// The model with other outputs: the named tensors, each once.
+/// The model with other outputs: the named tensors, each once. Weights that the file also
+/// lists as inputs are weights only, as engines do not prepare what might be fed.
 fn with_outputs(graph: &Graph, tensors: &[String]) -> ModelProto {
     let mut proto = graph.model().clone();
+    proto.ir_version = proto.ir_version.map(|v| v.max(WEIGHTS_ONLY));
     let Some(g) = proto.graph.as_mut() else { return proto };
+    let fed = graph.inputs();
+    g.input.retain(|v| fed.iter().any(|f| Some(&f.name) == v.name.as_ref()));
     let old = std::mem::take(&mut g.output);
     for (i, name) in tensors.iter().enumerate() {
         if tensors[..i].contains(name) {

@@ -3,7 +3,7 @@
 use std::sync::Once;
 
 use super::*;
-use crate::onnx::build::{graph, model, node, weight};
+use crate::onnx::build::{graph, model, node, value, weight};
 use crate::onnx::proto::AttributeProto;
 
 /// Largest difference between what two engines compute, relative to numbers above 1.
@@ -149,4 +149,21 @@ fn an_engine_left_out_of_the_build_says_how_to_get_it() {
     assert_eq!(e.to_string(), "the ort engine is not available: this build was made without it");
     assert_eq!(e.help(), "build with `--features ort`, or choose `--engine rten`");
     assert_eq!(e.code(), "engine::missing");
+}
+
+#[test]
+fn weights_that_are_listed_as_inputs_are_only_weights() {
+    let nodes = vec![node("Flatten", &["x"], "f"), node("MatMul", &["f", "w"], "y")];
+    let mut m = model(&[0, 2], nodes, vec![weight("w", &[2, 2], &[1.0, 0.0, 2.0, 3.0])]);
+    m.ir_version = Some(3);
+    m.graph.as_mut().unwrap().input.push(value("w", &[2, 2]));
+    let graph = graph(&m);
+    let proto = super::with_outputs(&graph, &["y".into()]);
+    assert_eq!(proto.ir_version, Some(4));
+    assert_eq!(proto.graph.unwrap().input, [value("x", &[0, 2])]);
+    for engine in ready() {
+        let loaded = super::load(engine, &graph, &["y".into()], None).unwrap();
+        let x = Input { name: "x", shape: &[1, 2], data: &[1.0, 10.0] };
+        assert_close(engine, &loaded.run(&[x], &[0]).unwrap()[0].data, &[21.0, 30.0]);
+    }
 }
