@@ -94,8 +94,8 @@ pub struct Model {
     ending: Ending,
     taps: Vec<Tapped>,
     micro_batch: usize,
-    /// The size of micro-batches for what is left over.
-    rest: usize,
+    /// Sizes of smaller micro-batches, for what is left over, in falling order.
+    smaller: Vec<usize>,
     /// Whether lone micro-batches must do with one thread, too.
     lane_matters: bool,
     classes: usize,

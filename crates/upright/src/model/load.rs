@@ -67,7 +67,7 @@ impl Model {
             ending,
             taps,
             micro_batch,
-            rest: micro_batch,
+            smaller: Vec::new(),
             lane_matters: false,
             classes: 0,
             head: None,

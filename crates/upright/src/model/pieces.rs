@@ -9,11 +9,9 @@ use crate::error::Result;
 use crate::onnx::Graph;
 use crate::outputs::Outputs;
 
-/// Sizes of small micro-batches, best first. Some engines multiply a single row in another way.
-const REST: [usize; 2] = [1, 2];
-
-/// Items that are tried in small micro-batches.
-const TRIED: usize = 2;
+/// Sizes of small micro-batches, for what is left over. Some engines multiply a single row in
+/// another way.
+const SMALLER: [usize; 3] = [4, 2, 1];
 
 /// Networks of fewer weights are small.
 const SMALL: i64 = 1 << 18;
@@ -37,13 +35,20 @@ pub(super) struct Piece {
     pub(super) count: usize,
 }
 
-/// Some items as micro-batches of one size.
-pub(super) fn pieces(items: Range<usize>, size: usize) -> Vec<Piece> {
-    let piece = |from: usize| {
-        let count = size.min(items.end - from);
-        Piece { items: (0..size).map(|i| from + i.min(count - 1)).collect(), count }
-    };
-    items.clone().step_by(size).map(piece).collect()
+/// Some items as micro-batches of the given sizes, each as often as it goes; the last is
+/// filled up.
+pub(super) fn pieces(items: Range<usize>, sizes: &[usize]) -> Vec<Piece> {
+    let mut all = Vec::new();
+    let mut from = items.start;
+    for (i, &size) in sizes.iter().enumerate() {
+        let fills_up = i + 1 == sizes.len();
+        while from < items.end && (fills_up || items.end - from >= size) {
+            let count = size.min(items.end - from);
+            all.push(Piece { items: (0..size).map(|i| from + i.min(count - 1)).collect(), count });
+            from += count;
+        }
+    }
+    all
 }
 
 /// Outputs of several micro-batches as one; none of none.
@@ -70,15 +75,15 @@ impl Model {
             self.lane_matters = self.bits(lane, &there)? != many;
             let place_matters = self.bits(Lane::Whole, &back)?.into_iter().rev().ne(many.clone());
             if place_matters && !fixed && !asked {
-                (self.micro_batch, self.rest) = (1, 1);
+                self.micro_batch = 1;
             }
         }
-        let some = &there[..TRIED.min(self.micro_batch)];
-        for rest in REST.into_iter().filter(|rest| !fixed && *rest < self.micro_batch) {
-            let few = some.chunks(rest).map(|items| self.bits(Lane::Whole, items));
-            if few.collect::<Result<Vec<_>>>()?.concat() == many[..some.len()] {
-                self.rest = rest;
-                break;
+        let some = &there[..SMALLER[0].min(self.micro_batch)];
+        for size in SMALLER.into_iter().filter(|size| !fixed && *size < self.micro_batch) {
+            let few = some.chunks_exact(size).map(|items| self.bits(Lane::Whole, items));
+            let few = few.collect::<Result<Vec<_>>>()?.concat();
+            if few == many[..few.len()] {
+                self.smaller.push(size);
             }
         }
         Ok(())
@@ -97,12 +102,15 @@ impl Model {
         Ok(bits)
     }
 
-    /// Some items as micro-batches: large ones, then small ones.
+    /// Some items as micro-batches: large ones, then smaller ones.
     pub(super) fn pieces(&self, items: Range<usize>) -> Vec<Piece> {
-        let middle = items.start + items.len() / self.micro_batch * self.micro_batch;
-        let mut all = pieces(items.start..middle, self.micro_batch);
-        all.extend(pieces(middle..items.end, self.rest));
-        all
+        let sizes: Vec<usize> = [self.micro_batch].iter().chain(&self.smaller).copied().collect();
+        pieces(items, &sizes)
+    }
+
+    /// The size of the smallest micro-batches.
+    pub(super) fn smallest(&self) -> usize {
+        self.smaller.last().copied().unwrap_or(self.micro_batch)
     }
 
     /// Does something with every micro-batch, several at a time: `work` gets a lane of the
@@ -150,19 +158,18 @@ mod tests {
     #[test]
     fn what_is_left_over_runs_in_small_micro_batches_with_the_same_bits() {
         let split: Vec<(Vec<usize>, usize)> =
-            pieces(3..8, 2).into_iter().map(|p| (p.items, p.count)).collect();
-        assert_eq!(split, [(vec![3, 4], 2), (vec![5, 6], 2), (vec![7, 7], 1)]);
-        let mut m = load(vec![node("Relu", &["x"], "relu")], Some(4));
-        assert!(m.micro_batch == 4 && m.rest < 4 && !m.lane_matters, "{m:?}");
+            pieces(3..10, &[4, 2]).into_iter().map(|p| (p.items, p.count)).collect();
+        assert_eq!(split, [(vec![3, 4, 5, 6], 4), (vec![7, 8], 2), (vec![9, 9], 1)]);
+        let m = load(vec![node("Relu", &["x"], "relu")], Some(4));
+        assert!(m.micro_batch == 4 && m.smaller.contains(&2) && !m.lane_matters, "{m:?}");
         let data = (0..28u8).map(|i| (f32::from(i) * 0.37).sin()).collect();
         let batch = Batch::new(m.signal(), data).unwrap();
         let all = m.run(&batch).unwrap();
         for i in 0..7 {
             assert_eq!(m.run(&batch.select(&[i])).unwrap().logits.row(0), all.logits.row(i));
         }
-        m.rest = 2;
         let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
-        assert_eq!(sizes, [4, 2, 2]);
+        assert_eq!(sizes, [4, 2, m.smallest()]);
     }
 
     /// Multiplies by the size of the batch.
@@ -175,7 +182,7 @@ mod tests {
             node("Mul", &["x", "size"], "relu"),
         ];
         let m = load(sized, Some(4));
-        assert_eq!((m.micro_batch, m.rest), (4, 4));
+        assert_eq!((m.micro_batch, m.smallest()), (4, 4));
     }
 
     /// Sums over an item and those that follow it in a batch.
@@ -183,9 +190,9 @@ mod tests {
     fn a_model_that_looks_at_its_neighbours_gets_items_one_by_one() {
         let sums = || vec![node("CumSum", &["x", "items"], "relu").with_int("reverse", 1)];
         let m = load(sums(), None);
-        assert_eq!((m.micro_batch, m.rest, m.lane_matters), (1, 1, false));
+        assert_eq!((m.micro_batch, m.smallest(), m.lane_matters), (1, 1, false));
         let m = load(sums(), Some(4));
-        assert_eq!((m.micro_batch, m.rest), (4, 4));
+        assert_eq!((m.micro_batch, m.smallest()), (4, 4));
         let m = load(vec![node("Relu", &["x"], "relu")], None);
         assert_eq!(m.micro_batch, 8);
     }

@@ -76,7 +76,7 @@ impl Model {
         self.check_signal(batch)?;
         let ways = self.backward()?;
         let many = if batch.len() < self.micro_batch { None } else { self.many(ways)? };
-        let size = many.map_or(self.rest, |many| many.items);
+        let size = many.map_or(self.smallest(), |many| many.items);
         let stretch = self.stretch().min((KEPT / (size * ways.size).max(1)).max(1) * size);
         let mut outputs = self.no_outputs()?;
         let mut all = Vec::with_capacity(batch.data().len());
@@ -101,10 +101,9 @@ impl Model {
         items: Range<usize>,
         d: impl FnOnce(&Outputs) -> Result<Cotangents>,
     ) -> Result<(Outputs, Vec<f32>)> {
-        let pieces = match many {
-            Some(_) => self.pieces(items.clone()),
-            None => pieces(items.clone(), self.rest),
-        };
+        let sizes: Vec<usize> =
+            many.map(|many| many.items).into_iter().chain([self.smallest()]).collect();
+        let pieces = pieces(items.clone(), &sizes);
         let left = self.share(&pieces, |lane, _, piece| self.there(ways, lane, batch, piece))?;
         let (kept, pooled): (Vec<_>, Vec<_>) = left.into_iter().unzip();
         let seen = match joined(pooled)? {
@@ -186,7 +185,7 @@ impl Model {
             return Ok(ready);
         }
         let mut tensors = self.tensors();
-        let (few, kept) = self.way_back(self.rest)?;
+        let (few, kept) = self.way_back(self.smallest())?;
         let kept = kept.into_iter().map(|name| {
             let at = tensors.iter().position(|t| *t == name).unwrap_or_else(|| {
                 tensors.push(name.clone());
@@ -197,11 +196,11 @@ impl Model {
         let kept = kept.collect();
         let with_products = products::rewritten(&self.graph, &self.sizes)?;
         let there = self.loaded(with_products.as_ref().unwrap_or(&self.graph), &tensors)?;
-        let shape = self.shape(self.rest);
+        let shape = self.shape(self.smallest());
         let zeros = vec![0.0; shape.iter().product()];
         let input = Input { name: &self.input, shape: &shape, data: &zeros };
         let left = there.run(&[input], &(0..tensors.len()).collect::<Vec<_>>())?;
-        let size = left.iter().map(|v| v.data.len()).sum::<usize>().div_ceil(self.rest);
+        let size = left.iter().map(|v| v.data.len()).sum::<usize>().div_ceil(self.smallest());
         let (tensors, many) = (tensors.len(), OnceLock::new());
         Ok(self.backward.get_or_init(|| Backward { there, kept, tensors, size, few, many }))
     }
@@ -222,7 +221,7 @@ impl Model {
 
     /// The way back for large micro-batches, if made-up items get the same bits from it.
     pub(super) fn many<'a>(&self, ways: &'a Backward) -> Result<Option<&'a Back>> {
-        if self.micro_batch == self.rest || self.micro_batch * ways.size > KEPT {
+        if self.micro_batch == self.smallest() || self.micro_batch * ways.size > KEPT {
             return Ok(None);
         }
         if let Some(tried) = ways.many.get() {
