@@ -33,6 +33,7 @@ impl Model {
         let sizes = if fixed.or(options.micro_batch) == Some(1) {
             Facts::default()
         } else {
+            // What an engine cannot run is reported when it is loaded.
             let once = describe::once(row.name, &input.name, &shape);
             products::learn(&graph, &input.name, &shape, &once).unwrap_or_default()
         };

@@ -128,11 +128,11 @@ impl Model {
         piece: &Piece,
     ) -> Result<(Vec<Value>, Outputs)> {
         let wanted: Vec<usize> = (0..ways.tensors).collect();
-        let (shape, count) = (self.shape(piece.items.len()), piece.count);
+        let shape = self.shape(piece.items.len());
         let data = self.preprocess.normalise(&batch.select(&piece.items));
         let input = Input { name: &self.input, shape: &shape, data: &data };
         let values = ways.there.run_on(lane, &[input], &wanted)?;
-        let seen = self.pooled(&values, piece.items.len(), count)?;
+        let seen = self.pooled(&values, piece.items.len(), piece.count)?;
         Ok((values, seen))
     }
 

@@ -292,6 +292,26 @@ impl Graph {
     }
 }
 
+/// Every tensor that a node reads, nested graphs included.
+pub(super) fn reads(node: &NodeProto) -> Vec<&str> {
+    let mut all: Vec<&str> = node.input.iter().map(String::as_str).collect();
+    for a in &node.attribute {
+        a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut all));
+    }
+    all
+}
+
+/// Every tensor that a nested graph reads.
+pub(super) fn captured<'a>(graph: &'a GraphProto, reads: &mut Vec<&'a str>) {
+    reads.extend(graph.output.iter().filter_map(|v| v.name.as_deref()));
+    for node in &graph.node {
+        reads.extend(node.input.iter().map(String::as_str));
+        for a in &node.attribute {
+            a.g.iter().chain(&a.graphs).for_each(|g| captured(g, reads));
+        }
+    }
+}
+
 fn check_size(name: &str, size: u64) -> Result<()> {
     if size > LIMIT {
         return Err(Error::TooLarge { what: name.into(), size, limit: LIMIT });

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use prost::Message;
 
 use super::facts::{Facts, Run};
-use super::gradient::reads;
+use super::graph::reads;
 use super::proto::{NodeProto, TensorProto, data_type};
 use super::window::Window;
 use super::write::{bytes, int, ints, node, stored, unused};
@@ -54,7 +54,8 @@ impl Product {
         let places: usize = window.kernel.iter().product();
         let positions: usize = to.iter().product();
         let fits = weight.shape.len() == 2 + rank && weight.shape[2..] == window.kernel;
-        if !fits || groups != 1 || places == 1 || positions > FEW || weight.data.len() < LARGE {
+        let few = (1..=FEW).contains(&positions);
+        if !fits || groups != 1 || places == 1 || !few || weight.data.len() < LARGE {
             return None;
         }
         let (outer, inner) = (weight.shape[0], weight.shape[1]);

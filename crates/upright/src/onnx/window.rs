@@ -48,7 +48,8 @@ impl Window {
         let auto = node.attr("auto_pad").and_then(|a| a.s.as_deref()).unwrap_or(b"NOTSET");
         if auto.starts_with(b"SAME") {
             for i in 0..rank {
-                let covered = (to[i] - 1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
+                let covered =
+                    to[i].saturating_sub(1) * strides[i] + dilations[i] * (kernel[i] - 1) + 1;
                 let total = covered.saturating_sub(from[i]);
                 let (small, large) = (total / 2, total - total / 2);
                 (before[i], after[i]) =

@@ -9,6 +9,7 @@
 use super::builder::{Builder, Step};
 use crate::onnx::Constant;
 use crate::onnx::products::Product;
+use crate::onnx::proto::AttributeProto;
 use crate::onnx::window::Window;
 use crate::onnx::write::{int, ints};
 
@@ -66,15 +67,19 @@ fn slid(
         return b.product(&product, d);
     }
     let kernel = b.floats(&kernel.shape, &kernel.data);
-    let pads = [window.before.as_slice(), &window.after].concat();
-    let attributes = vec![
+    b.op_with("Conv", &[d, &kernel], attributes(groups, window, &window.after))
+}
+
+/// What a convolution says about its window, with the padding after the last position.
+fn attributes(groups: usize, window: &Window, after: &[usize]) -> Vec<AttributeProto> {
+    let list = |name: &str, v: &[usize]| ints(name, v.iter().map(|v| *v as i64));
+    vec![
         int("group", groups as i64),
         list("kernel_shape", &window.kernel),
         list("strides", &window.strides),
         list("dilations", &window.dilations),
-        list("pads", &pads),
-    ];
-    b.op_with("Conv", &[d, &kernel], attributes)
+        list("pads", &[&window.before, after].concat()),
+    ]
 }
 
 /// The kernel seen from its output: reversed in space, channels exchanged within each group.
@@ -207,15 +212,8 @@ pub(super) fn spread(
         after[i] = covered.saturating_sub(needed);
         extra[i] = needed.saturating_sub(covered);
     }
-    let pads = [window.before.as_slice(), &after].concat();
-    let attributes = vec![
-        int("group", groups as i64),
-        list("kernel_shape", &window.kernel),
-        list("strides", &window.strides),
-        list("dilations", &window.dilations),
-        list("pads", &pads),
-        list("output_padding", &extra),
-    ];
+    let mut attributes = attributes(groups, window, &after);
+    attributes.push(ints("output_padding", extra.iter().map(|v| *v as i64)));
     Ok(b.op_with("ConvTranspose", &[d, weight], attributes))
 }
 
@@ -234,19 +232,8 @@ pub(super) fn conv_transpose(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(),
         return Err(format!("of rank {}", xs.len()));
     }
     let window = Window::read(node, ws[2..].to_vec(), &ys[2..], &xs[2..])?;
-    let pads = [window.before.as_slice(), &window.after].concat();
-    let attributes = vec![
-        int("group", node.int("group", 1)),
-        list("kernel_shape", &window.kernel),
-        list("strides", &window.strides),
-        list("dilations", &window.dilations),
-        list("pads", &pads),
-    ];
-    let g = b.op_with("Conv", &[step.d()?, w], attributes);
+    let groups = usize::try_from(node.int("group", 1)).map_err(|_| "with negative groups")?;
+    let g = b.op_with("Conv", &[step.d()?, w], attributes(groups, &window, &window.after));
     b.give(x, g);
     Ok(())
-}
-
-fn list(name: &str, values: &[usize]) -> crate::onnx::proto::AttributeProto {
-    ints(name, values.iter().map(|v| *v as i64))
 }

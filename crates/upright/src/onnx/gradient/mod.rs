@@ -13,6 +13,7 @@ use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::onnx::facts::Facts;
+use crate::onnx::graph::{captured, reads};
 use crate::onnx::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
 use crate::onnx::write::port;
 use crate::onnx::{Graph, Run};
@@ -155,20 +156,15 @@ impl Gradient<'_> {
     }
 
     fn assemble(&self, node: Vec<NodeProto>, from: &[String], to: &[String]) -> Result<Graph> {
-        let port = |name: &String| port(name, self.facts.shape(name));
-        let seeds =
-            self.seeds.iter().zip(&self.shapes).map(|(n, s)| crate::onnx::write::port(n, Some(s)));
+        let known = |name: &String| port(name, self.facts.shape(name));
+        let seeds = self.seeds.iter().zip(&self.shapes).map(|(n, s)| port(n, Some(s)));
         let shape = self.facts.shape(&self.input);
         let old = self.graph.graph();
         let mut graph = GraphProto {
             name: old.name.clone(),
             node,
-            input: from.iter().map(port).chain(seeds).collect(),
-            output: to
-                .iter()
-                .map(port)
-                .chain([crate::onnx::write::port(&self.output, shape)])
-                .collect(),
+            input: from.iter().map(known).chain(seeds).collect(),
+            output: to.iter().map(known).chain([port(&self.output, shape)]).collect(),
             sparse_initializer: old.sparse_initializer.clone(),
             ..Default::default()
         };
@@ -186,15 +182,6 @@ impl Gradient<'_> {
         };
         Graph::from_bytes(self.graph.name(), &proto.encode_to_vec())
     }
-}
-
-/// Every tensor that a node reads, nested graphs included.
-pub(super) fn reads(node: &NodeProto) -> Vec<&str> {
-    let mut all: Vec<&str> = node.input.iter().map(String::as_str).collect();
-    for a in &node.attribute {
-        a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut all));
-    }
-    all
 }
 
 /// The operator, with its domain if that is not the standard one.
@@ -225,17 +212,6 @@ fn active(graph: &Graph, input: &str) -> HashSet<String> {
         }
     }
     active
-}
-
-/// Every tensor that a nested graph reads.
-fn captured<'a>(graph: &'a GraphProto, reads: &mut Vec<&'a str>) {
-    reads.extend(graph.output.iter().filter_map(|v| v.name.as_deref()));
-    for node in &graph.node {
-        reads.extend(node.input.iter().map(String::as_str));
-        for a in &node.attribute {
-            a.g.iter().chain(&a.graphs).for_each(|g| captured(g, reads));
-        }
-    }
 }
 
 /// The nodes on the way from the input to the seeds, in graph order.
