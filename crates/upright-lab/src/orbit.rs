@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         _ => built_in(args.count).map_err(|e| e.to_string())?,
     };
     if let Some(gate) = &args.gate {
-        c.set_gate(Part::new(gate)).map_err(|e| e.to_string())?;
+        c = c.with_gate(Part::new(gate)).map_err(|e| e.to_string())?;
     }
     let orbits = c.orbits(&batch, args.copies as usize, args.seed).map_err(|e| e.to_string())?;
     let report = Report {
@@ -98,7 +98,7 @@ fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch)
 
 fn built_in(count: usize) -> upright::Result<(Canonicalizer, Batch)> {
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &Options::default())?;
-    let config = Config { search: Part::new("rivals"), ..Config::of_signal(model.signal()) };
+    let config = Config::of_signal(model.signal());
     let training = samples::digits(2000, 1)?;
     let c = config.fit(model, &FitData::new(&training), &mut Silent)?;
     Ok((c, samples::digits(count, 2)?.batch().clone()))

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Inputs, if the data have so many
     #[arg(long, default_value_t = 1000)]
     count: usize,
-    /// Only these searches; a setting is added as in `rivals:moments=false`
+    /// Only these searches; a setting is added as in `rivals:proposals=false`
     #[arg(long, value_delimiter = ',')]
     searches: Vec<String>,
     /// Seed of the poses
@@ -154,7 +154,7 @@ fn inputs(args: &Args, c: &Canonicalizer) -> Result<Inputs, String> {
     Ok(Inputs { upright: loaded.batch, transformed, labels })
 }
 
-/// The search that a word such as `rivals:moments=false:share=0.5` names.
+/// The search that a word such as `rivals:proposals=false:share=0.5` names.
 fn part(word: &str) -> Part {
     let mut words = word.split(':');
     let start = Part::new(words.next().unwrap_or_default());
@@ -163,13 +163,8 @@ fn part(word: &str) -> Part {
         .fold(start, |part, (name, value)| part.with(name, upright::config::Value::parse(value)))
 }
 
-fn measure(
-    args: &Args,
-    c: &mut Canonicalizer,
-    name: &str,
-    inputs: &Inputs,
-) -> upright::Result<Line> {
-    c.set_search(part(name), args.budget)?;
+fn measure(args: &Args, c: &Canonicalizer, name: &str, inputs: &Inputs) -> upright::Result<Line> {
+    let c = &c.with_search(part(name))?.with_budget(args.budget);
     let start = Instant::now();
     let found = searched(c, &inputs.transformed, &inputs.labels)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -1,8 +1,7 @@
 //! One file that holds everything a fit made: `*.upright`.
 //!
 //! The format is safetensors. The tensors are those of the fitted parts
-//! (`score.*`, `readout.*`, `gate.*`, `abstain.*`, `moments.*`); the only metadata entry, `manifest`, is a
-//! JSON object with sorted keys: format version, tool version, the model's
+//! (`score.*`, `gate.*`: a role and a name); the only metadata entry, `manifest`, is a JSON object with sorted keys: format version, tool version, the model's
 //! fingerprint, how to load the model, the config, the fit's report, and the
 //! BLAKE3 of every tensor and of the manifest itself. No code, no paths, no
 //! addresses. The same fit gives the same bytes.
@@ -20,11 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonicalizer::{Canonicalizer, Config, FitReport, States};
 use crate::error::{Error, Result};
-use crate::model::{Model, Options};
-use crate::state::{Data, State, Stored};
+use crate::model::Options;
+use crate::role::Role;
+use crate::router::Models;
+use crate::state::{Data, Stored};
 
 /// The format this version writes.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 
 /// Largest artifact that is read: 8 GiB.
 pub const LARGEST: u64 = 8 << 30;
@@ -108,13 +109,10 @@ impl Artifact {
             }
             seen += 1;
             let stored = stored(&view).map_err(|why| bad(format!("tensor `{tensor}`: {why}")))?;
-            match tensor.split_once('.') {
-                Some(("score", name)) => states.score.put(name, stored),
-                Some(("readout", name)) => states.readout.put(name, stored),
-                Some(("gate", name)) => states.gate.put(name, stored),
-                Some(("abstain", name)) => optional(&mut states.abstain).put(name, stored),
-                Some(("moments", name)) => optional(&mut states.moments).put(name, stored),
-                _ => {}
+            if let Some((role, name)) = tensor.split_once('.')
+                && let Some(role) = Role::parse(role)
+            {
+                states.entry(role).or_default().put(name, stored);
             }
         }
         if seen != manifest.tensors.len() {
@@ -126,15 +124,17 @@ impl Artifact {
         Ok(Artifact { manifest, states })
     }
 
-    /// Joins the artifact with its model, which must be the one it was fitted on.
-    pub fn join(self, mut model: Model) -> Result<Canonicalizer> {
-        let (fitted, given) = (&self.manifest.model, model.fingerprint());
+    /// Joins the artifact with its model, which must be the one it was fitted on, and with
+    /// the second one, if it was fitted with one.
+    pub fn join(self, models: impl Into<Models>) -> Result<Canonicalizer> {
+        let mut models = models.into();
+        let (fitted, given) = (&self.manifest.model, models.first.fingerprint());
         if fitted != given {
             let start = |s: &str| s.chars().take(8).collect();
             return Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) });
         }
-        model.set_class_names(self.manifest.classes);
-        Canonicalizer::restore(model, self.manifest.config, self.manifest.report, &self.states)
+        models.first.set_class_names(self.manifest.classes);
+        Canonicalizer::restore(models, self.manifest.config, self.manifest.report, &self.states)
     }
 }
 
@@ -142,18 +142,10 @@ impl Canonicalizer {
     /// The artifact's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut tensors: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
-        let states = self.states();
-        let parts = [
-            ("score", Some(states.score)),
-            ("readout", Some(states.readout)),
-            ("gate", Some(states.gate)),
-            ("abstain", states.abstain),
-            ("moments", states.moments),
-        ];
-        for (prefix, state) in parts.into_iter().filter_map(|(p, s)| s.map(|s| (p, s))) {
+        for (role, state) in self.states() {
             for (name, stored) in state.tensors() {
                 let (dtype, bytes) = bytes_of(&stored.data);
-                tensors.insert(format!("{prefix}.{name}"), (dtype, stored.shape.clone(), bytes));
+                tensors.insert(format!("{role}.{name}"), (dtype, stored.shape.clone(), bytes));
             }
         }
         let manifest = Manifest {
@@ -231,10 +223,6 @@ fn check_header(bytes: &[u8]) -> std::result::Result<(), String> {
         return Err(format!("its header claims {length} bytes of {}", rest.len()));
     }
     Ok(())
-}
-
-fn optional(state: &mut Option<State>) -> &mut State {
-    state.get_or_insert_with(State::new)
 }
 
 fn hash(bytes: &[u8]) -> String {

@@ -129,6 +129,26 @@ pub enum Error {
         /// How to provide it.
         help: String,
     },
+    /// A router was given a second model that it has no use for, or lacks the one it needs.
+    #[error("router `{router}` {}", if *needed { "needs a second model, and none is given" } else { "takes no second model, but one is given" })]
+    SecondModel {
+        /// The router.
+        router: &'static str,
+        /// Whether it needs one.
+        needed: bool,
+    },
+
+    /// A part that only a fit can put in place.
+    #[error("{role} `{name}` needs a fit: {why}")]
+    NeedsFit {
+        /// The part's role.
+        role: &'static str,
+        /// The part.
+        name: String,
+        /// What it would have to be fitted on.
+        why: &'static str,
+    },
+
     /// Too few samples to fit a component.
     #[error("{part}: {why}")]
     TooFew {
@@ -278,6 +298,8 @@ impl Error {
             Error::NoEngine { .. } => "engine::missing",
             Error::NoTap { .. } => "onnx::tap",
             Error::ScoreNeeds { .. } => "onnx::no_features",
+            Error::SecondModel { .. } => "router::model",
+            Error::NeedsFit { .. } => "config::fit",
             Error::TooFew { .. } => "bank::small",
             Error::NanScore { .. } => "score::nan",
             Error::Preprocess { .. } => "preprocess::invalid",

@@ -17,6 +17,40 @@ pub struct Kind<M: 'static> {
     pub make: M,
 }
 
+/// What a row asks for, in the words of `upright list`.
+pub trait Requires {
+    /// The things that must be there to make one.
+    fn requires(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+impl Requires for &[&str] {}
+
+/// A row of any table, without what makes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// What can be set on it.
+    pub params: &'static [Param],
+    /// What must be there to make one.
+    pub requires: Vec<&'static str>,
+}
+
+/// The rows of a table, without what makes them.
+pub fn rows<M: Requires>(table: &'static [Kind<M>]) -> Vec<Row> {
+    let row = |kind: &'static Kind<M>| Row {
+        name: kind.name,
+        about: kind.about,
+        params: kind.params,
+        requires: kind.make.requires(),
+    };
+    table.iter().map(row).collect()
+}
+
 /// The row with the given name, or an error that lists the names.
 pub fn find<M>(
     kind: &'static str,

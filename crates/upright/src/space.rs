@@ -199,6 +199,15 @@ impl Space {
         }
     }
 
+    /// A pose moved by `step`, in shares of each axis' extent, and settled.
+    pub fn moved(&self, pose: &[f32], step: &[f32]) -> Vec<f32> {
+        let mut pose = pose.to_vec();
+        for (i, axis) in self.axes.iter().enumerate() {
+            axis.step(&mut pose[self.part(i)], &step[self.part(i)]);
+        }
+        pose
+    }
+
     /// Whether a pose lies in the domain, up to rounding.
     pub fn contains(&self, pose: &[f32]) -> bool {
         self.axes.iter().enumerate().all(|(i, a)| a.contains(&pose[self.part(i)]))

@@ -2,6 +2,7 @@
 //! from it; calibration, reports and explanations are made of it.
 
 use crate::gate::Look;
+use crate::proposer::Proposal;
 use crate::search::{Seen, lowest};
 
 /// Everything one search has looked at.
@@ -15,16 +16,35 @@ pub struct Trace {
     pub seen: Vec<Seen>,
     /// Their logits.
     pub logits: Vec<Vec<f32>>,
+    /// Everything that was proposed, in the order of telling the search.
+    pub proposals: Vec<Proposed>,
     /// The view that the search itself chose, if it does not leave the choice to the energy.
     pub pick: Option<usize>,
     /// What the search cost: views, those with gradient counting twice.
     pub cost: usize,
 }
 
+/// A proposal, and when it was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposed {
+    /// Views that had been looked at by then, the input as it is not counted.
+    pub after: usize,
+    /// The proposal.
+    pub proposal: Proposal,
+}
+
 impl Trace {
     /// A trace before its first view.
     pub fn new(raw: Seen, raw_logits: Vec<f32>) -> Self {
-        Trace { raw, raw_logits, seen: Vec::new(), logits: Vec::new(), pick: None, cost: 0 }
+        Trace {
+            raw,
+            raw_logits,
+            seen: Vec::new(),
+            logits: Vec::new(),
+            proposals: Vec::new(),
+            pick: None,
+            cost: 0,
+        }
     }
 
     /// The view that the search chose, or else the one of lowest energy.

@@ -12,6 +12,7 @@ use upright::config::{Part, Value};
 use upright::dataset::{Dataset, Samples};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
+use upright::role::Role;
 use upright::samples;
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
@@ -166,12 +167,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = Config { calibration: 1000, ..args.parts.config(common)? };
     args.parts.suit(&mut config, &model);
     if let Some(margin) = scene.margin
-        && ["conformal", "margin"].contains(&config.gate.name.as_str())
+        && ["conformal", "margin"].contains(&config.part(Role::Gate).name.as_str())
     {
-        config.gate.settings.entry("margin".into()).or_insert(Value::Number(margin));
+        config.parts[Role::Gate].settings.entry("margin".into()).or_insert(Value::Number(margin));
     }
     let training = (scene.data)(TRAINING, BANK_SEED)?;
-    let mut c = config.fit(model, &FitData::new(&training), &mut Silent)?;
+    let c = config.fit(model, &FitData::new(&training), &mut Silent)?;
     let tau = c.gate().tau();
 
     let half = args.count as usize / 2;
@@ -180,16 +181,17 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let (upright, transformed) = halves(&c, &test, half, common.seed)?;
 
     let pages = Instant::now();
-    write_pages(args, &scene, &mut c, &test, common)?;
+    write_pages(args, &scene, &c, &test, common)?;
     let pages = pages.elapsed();
     let mut lines = Vec::new();
     let mut shown = Vec::new();
     for (name, gate) in
         [("gated", None), ("model alone", Some("never")), ("always canonicalize", Some("always"))]
     {
-        if let Some(gate) = gate {
-            c.set_gate(Part::new(gate))?;
-        }
+        let c = match gate {
+            Some(gate) => c.with_gate(Part::new(gate))?,
+            None => c.clone(),
+        };
         let (up, _) = answer(&c, &upright, &labels[..half])?;
         let (tr, predictions) = answer(&c, &transformed, &labels[half..])?;
         if name == "gated" {
@@ -231,7 +233,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 fn write_pages(
     args: &Args,
     scene: &Scene,
-    c: &mut Canonicalizer,
+    c: &Canonicalizer,
     test: &Samples,
     common: &Common,
 ) -> Result<()> {

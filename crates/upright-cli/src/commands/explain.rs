@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
 use upright::dataset::Dataset;
+use upright::role::Role;
 use upright::tensor::Batch;
 use upright::trace::Trace;
 use upright::warp::{View, warp};
@@ -56,8 +57,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     check(&args.out)?;
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let mut c = load(&args.model, &artifact, common)?;
-    args.other.apply(&mut c)?;
+    let c = args.other.apply(load(&args.model, args.other.switch.as_ref(), &artifact, common)?)?;
     note_gradient(&c, common)?;
     let path = std::slice::from_ref(&args.input);
     let source = open(path, &args.reading, Want::Inputs, c.model(), common)?;
@@ -167,7 +167,7 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
     }
     let mut reasons = vec![format!(
         "Its energy {raw} exceeds tau = {limit}, so the search `{}` looked at {} views.",
-        c.config().search.name,
+        c.config().part(Role::Search).name,
         trace.seen.len()
     )];
     if let Some(found) = c.read(trace) {
@@ -188,13 +188,13 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
         reasons.push(words);
     }
     reasons.push(match p.verdict {
-        Verdict::Accepted => format!("The gate `{}` accepts it.", c.config().gate.name),
+        Verdict::Accepted => format!("The gate `{}` accepts it.", c.config().part(Role::Gate).name),
         Verdict::Abstained => "The answer is left open: no view is familiar enough, or a view of \
              another class is nearly as familiar."
             .into(),
         _ => format!(
             "The gate `{}` rejects it: the bare model's answer stands.",
-            c.config().gate.name
+            c.config().part(Role::Gate).name
         ),
     });
     if let Some(rival) = p.rival {

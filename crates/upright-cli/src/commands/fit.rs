@@ -4,8 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::canonicalizer::{Advice, FitData, FitReport, Transforms, TuneReport, Watch};
+use upright::config::Part;
 use upright::dataset::Dataset;
 use upright::model::{Model, Options};
+use upright::role::Role;
+use upright::router::Models;
 
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
 use super::tune;
@@ -118,7 +121,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.parts.config(common)?;
     config.bank = args.bank;
     config.calibration = args.calibration;
-    config.abstain = args.abstain;
+    if let Some(withheld) = args.abstain {
+        config.parts[Role::Abstain] = Part::new("doubt").number("withheld", withheld);
+    }
+    if args.switch.is_some() {
+        config.parts[Role::Router] = Part::new("switch");
+    }
     config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
@@ -171,13 +179,11 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         }
         config = tuned.config;
     }
-    let fitted = match &args.switch {
-        Some(path) => {
-            let second = Model::load(path, &Options { taps: vec![], ..options })?;
-            config.fit_switch(model, second, &given, &mut bars)
-        }
-        None => config.fit(model, &given, &mut bars),
+    let second = match &args.switch {
+        Some(path) => Some(Model::load(path, &Options { taps: vec![], ..options })?),
+        None => None,
     };
+    let fitted = config.fit(Models { first: model, second }, &given, &mut bars);
     drop(bars);
     for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
         note(source, common)?;
@@ -213,7 +219,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 }
 
 fn talk_tuned(tuned: &TuneReport, log: &Path) {
-    let part = |part: &upright::config::Part| {
+    let part = |part: &Part| {
         let settings = part.settings.iter().map(|(n, v)| format!(" {n}={v}"));
         format!("{}{}", part.name, settings.collect::<String>())
     };
@@ -230,8 +236,9 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
     for tap in &tuned.taps {
         eprintln!("tap        {} ({})", tap.name, tap.reduce);
     }
-    eprintln!("score      {}", part(&tuned.config.score));
-    eprintln!("search     {}", part(&tuned.config.search));
+    for role in [Role::Score, Role::Search] {
+        eprintln!("{role:<10} {}", part(tuned.config.part(role)));
+    }
 }
 
 /// Prints what is worth saying about a data set and lists its unreadable rows.

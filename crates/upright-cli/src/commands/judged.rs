@@ -47,8 +47,9 @@ impl JudgedArgs {
     /// Loads and opens what the flags name.
     pub fn open(&self, common: &Common) -> Result<Judged> {
         let artifact = artifact_path(&self.model, self.artifact.as_ref());
-        let (mut c, digest) = load_with_digest(&self.model, &artifact, common)?;
-        self.other.apply(&mut c)?;
+        let second = self.other.switch.as_ref();
+        let (c, digest) = load_with_digest(&self.model, second, &artifact, common)?;
+        let c = self.other.apply(c)?;
         note_gradient(&c, common)?;
         let read = |path: &PathBuf| {
             open(std::slice::from_ref(path), &self.reading, Want::Labelled, c.model(), common)

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use upright::config::{Param, Value};
-use upright::registry::Kind;
-use upright::{axes, engine, gate, readout, score, search, space};
+use upright::registry::{Row, rows};
+use upright::role::Role;
+use upright::{axes, engine, space};
 
 use crate::Common;
 use crate::report::Result;
@@ -20,7 +21,7 @@ pub const EXAMPLES: &str = "Examples:
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The table to show: scores, searches, gates, spaces, axes or engines [default: all]
+    /// The table to show, e.g. scores, searches, gates, spaces, axes or engines [default: all]
     table: Option<String>,
 }
 
@@ -48,45 +49,23 @@ struct Setting {
 
 /// Every table of the library.
 fn tables() -> Vec<Table> {
-    let score_needs = |make: &score::Make| {
-        let needs = make.needs;
-        [
-            ("logits", true),
-            ("features", needs.features),
-            ("head", needs.head),
-            ("labels", needs.labels),
-            ("transformed", needs.transformed),
-        ]
-        .into_iter()
-        .filter_map(|(name, needed)| needed.then_some(name))
-        .collect()
-    };
-    let gradient = |make: &search::Make| if make.gradient { vec!["gradients"] } else { vec![] };
-    vec![
-        table("scores", score::TABLE, score_needs),
-        table("searches", search::TABLE, gradient),
-        table("readouts", readout::TABLE, |_| vec![]),
-        table("gates", gate::TABLE, |make| {
-            if make.searched { vec!["labels", "searches"] } else { vec![] }
-        }),
-        table("spaces", space::PRESETS, |_| vec![]),
-        table("axes", axes::TABLE, |_| vec![]),
-        table("engines", engine::TABLE, |_| vec![]),
-    ]
+    let roles = Role::ALL.into_iter().map(|role| (role.plural(), role.rows()));
+    let others = [
+        ("spaces", rows(space::PRESETS)),
+        ("axes", rows(axes::TABLE)),
+        ("engines", rows(engine::TABLE)),
+    ];
+    roles.chain(others).map(|(name, rows)| table(name, rows)).collect()
 }
 
-fn table<M>(
-    name: &'static str,
-    rows: &'static [Kind<M>],
-    needs: impl Fn(&M) -> Vec<&'static str>,
-) -> Table {
-    let entry = |row: &'static Kind<M>| Entry {
+fn table(name: &'static str, rows: Vec<Row>) -> Table {
+    let entry = |row: Row| Entry {
         name: row.name,
         about: row.about,
-        needs: needs(&row.make),
+        needs: row.requires,
         settings: row.params.iter().map(setting).collect(),
     };
-    Table { table: name, parts: rows.iter().map(entry).collect() }
+    Table { table: name, parts: rows.into_iter().map(entry).collect() }
 }
 
 fn setting(param: &Param) -> Setting {

@@ -9,6 +9,7 @@ mod judged;
 mod list;
 mod predict;
 mod report;
+mod roles;
 mod score;
 mod setup;
 mod tune;

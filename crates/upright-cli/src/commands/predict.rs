@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
-use upright::config::Part;
 use upright::dataset::Dataset;
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::fit::note;
-use super::setup::{artifact_path, load, load_second, note_gradient, open, split_setting};
+use super::roles::OtherRoleArgs;
+use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::{DataArgs, Source, Want};
 use crate::progress::Progress;
@@ -62,56 +62,26 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Parts")]
 pub struct OtherParts {
-    /// Another search than the fitted one
-    #[arg(long, value_name = "NAME")]
-    search: Option<String>,
+    #[command(flatten)]
+    roles: OtherRoleArgs,
     /// Another budget than the fitted one
     #[arg(long, value_name = "N")]
     budget: Option<usize>,
-    /// Another gate than the fitted one: always, never, or threshold with --set gate.tau=X
-    #[arg(long, value_name = "NAME")]
-    gate: Option<String>,
     /// The second classifier of an artifact that was fitted with one
     #[arg(long, value_name = "MODEL")]
-    switch: Option<PathBuf>,
-    /// A setting of these parts: `search.NAME=VALUE` or `gate.NAME=VALUE`
-    #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
+    pub switch: Option<PathBuf>,
 }
 
 impl OtherParts {
-    /// Puts the parts that were asked for in place of the fitted ones.
-    pub fn apply(&self, c: &mut Canonicalizer) -> Result<()> {
-        let config = c.config();
-        let part = |name: &Option<String>, fitted: &Part| match name {
-            Some(name) => Part::new(name),
-            None => fitted.clone(),
-        };
-        let mut search = part(&self.search, &config.search);
-        let mut gate = part(&self.gate, &config.gate);
-        let budget = self.budget.unwrap_or(config.budget);
-        let mut regate = self.gate.is_some();
-        for setting in &self.set {
-            let (name, value) = split_setting(setting)?;
-            match name.split_once('.') {
-                Some(("search", name)) => search.settings.insert(name.into(), value),
-                Some(("gate", name)) => {
-                    regate = true;
-                    gate.settings.insert(name.into(), value)
-                }
-                _ => {
-                    return Err(Failure::usage(
-                        format!("`{name}` cannot be set after the fit"),
-                        "only `search.NAME` and `gate.NAME` can; fit again for the score",
-                    ));
-                }
-            };
+    /// The canonicalizer with the parts that were asked for in place of the fitted ones.
+    pub fn apply(&self, mut c: Canonicalizer) -> Result<Canonicalizer> {
+        for (role, part) in self.roles.changes(&c.config().parts)? {
+            c = c.with_part(role, part)?;
         }
-        c.set_search(search, budget)?;
-        if regate {
-            c.set_gate(gate)?;
-        }
-        load_second(c, self.switch.as_ref())
+        Ok(match self.budget {
+            Some(budget) => c.with_budget(budget),
+            None => c,
+        })
     }
 }
 
@@ -146,8 +116,7 @@ struct Row<'a> {
 /// Classifies and writes rows.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let mut c = load(&args.model, &artifact, common)?;
-    args.other.apply(&mut c)?;
+    let c = args.other.apply(load(&args.model, args.other.switch.as_ref(), &artifact, common)?)?;
     note_gradient(&c, common)?;
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Transforms, Verdict};
+use upright::role::Role;
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
@@ -55,7 +56,7 @@ struct Written<'a> {
 
 /// Studies the data and writes the page.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let Judged { mut c, artifact, digest, upright, given } = args.judged.open(common)?;
+    let Judged { c, artifact, digest, upright, given } = args.judged.open(common)?;
     let other = given.as_ref().unwrap_or(&upright);
     let inputs = [
         Inputs {
@@ -79,7 +80,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         data: args.judged.data.display().to_string(),
         transformed: args.judged.transformed.as_ref().map(|p| p.display().to_string()),
     };
-    let page = make(&mut c, &inputs, &names, common)?;
+    let page = make(&c, &inputs, &names, common)?;
     for source in std::iter::once(&upright).chain(&given) {
         note(source, common)?;
     }
@@ -121,7 +122,7 @@ pub fn write(page: &Page, path: &Path, csv: Option<&Path>) -> Result<()> {
 
 /// Studies upright and transformed inputs and draws the page.
 pub fn make(
-    c: &mut Canonicalizer,
+    c: &Canonicalizer,
     inputs: &[Inputs; 2],
     names: &Names,
     common: &Common,
@@ -241,10 +242,17 @@ fn facts(
                 ),
             },
         ),
-        ("score", config.score.name.clone()),
-        ("search", format!("{}, {} views", config.search.name, config.budget)),
-        ("gate", format!("{}, tau {}", config.gate.name, html::number(c.gate().tau().into()))),
-        ("readout", config.readout.name.clone()),
+        ("score", config.part(Role::Score).name.clone()),
+        ("search", format!("{}, {} views", config.part(Role::Search).name, config.budget)),
+        (
+            "gate",
+            format!(
+                "{}, tau {}",
+                config.part(Role::Gate).name,
+                html::number(c.gate().tau().into())
+            ),
+        ),
+        ("readout", config.part(Role::Readout).name.clone()),
         ("space", axes.join(", ")),
         ("bank", format!("{} samples", c.report().bank)),
         ("seed", common.seed.to_string()),

@@ -4,14 +4,17 @@ use std::path::{Path, PathBuf};
 
 use upright::artifact::Artifact;
 use upright::canonicalizer::{Canonicalizer, Config};
-use upright::config::{Part, Value};
+use upright::config::Value;
 use upright::model::{Model, Options, Tap};
 use upright::preprocess::Overrides;
 use upright::reduce::Reduce;
+use upright::role::Role;
+use upright::router::{self, Models};
 use upright::space::SpaceConfig;
 use upright::tensor::SignalKind;
 use upright::warp::{Padding, Resample};
 
+use super::roles::RoleArgs;
 use crate::Common;
 use crate::data::{self, DataArgs, Prepare, Source, Want};
 use crate::report::{Failure, Note, Result};
@@ -116,28 +119,14 @@ pub struct PartArgs {
     /// clouds `so3` and `vertical` [default: affine, for clouds so3]
     #[arg(long, short = 't', value_name = "SPACE")]
     pub transforms: Option<String>,
-    /// How unfamiliar an input looks (`upright list scores`)
-    #[arg(long, value_name = "NAME", default_value = "knn")]
-    pub score: String,
-    /// Where to look for a better view (`upright list searches`)
-    #[arg(long, value_name = "NAME", default_value = "rivals")]
-    pub search: String,
-    /// Which inputs to search (`upright list gates`)
-    #[arg(long, value_name = "NAME", default_value = "conformal")]
-    pub gate: String,
-    /// How the views become one answer (`upright list readouts`)
-    #[arg(long, value_name = "NAME", default_value = "lowest")]
-    pub readout: String,
+    #[command(flatten)]
+    pub roles: RoleArgs,
     /// Views a search may look at
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub budget: usize,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
     #[arg(long, value_name = "KIND", default_value = "zeros")]
     pub padding: String,
-    /// A setting of a part: `k=5` of the score, `search.NAME=..`, `readout.NAME=..`,
-    /// `gate.alpha=0.02`
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
 }
 
 impl PartArgs {
@@ -150,11 +139,8 @@ impl PartArgs {
 
     /// The library's form of the flags; [`PartArgs::suit`] completes it.
     pub fn config(&self, common: &Common) -> Result<Config> {
-        let mut config = Config {
-            score: Part::new(&self.score),
-            search: Part::new(&self.search),
-            readout: Part::new(&self.readout),
-            gate: Part::new(&self.gate),
+        Ok(Config {
+            parts: self.roles.parts()?,
             space: match &self.transforms {
                 Some(text) => SpaceConfig::parse(text)?,
                 None => SpaceConfig::default(),
@@ -163,19 +149,7 @@ impl PartArgs {
             resample: Resample { padding: padding(&self.padding)?, ..Resample::default() },
             seed: common.seed,
             ..Config::default()
-        };
-        for setting in &self.set {
-            let (name, value) = split_setting(setting)?;
-            let (part, name) = match name.split_once('.') {
-                Some(("search", name)) => (&mut config.search, name),
-                Some(("readout", name)) => (&mut config.readout, name),
-                Some(("gate", name)) => (&mut config.gate, name),
-                Some(("score", name)) => (&mut config.score, name),
-                _ => (&mut config.score, name),
-            };
-            part.settings.insert(name.into(), value);
-        }
-        Ok(config)
+        })
     }
 }
 
@@ -222,14 +196,20 @@ pub fn artifact_path(model: &Path, given: Option<&PathBuf>) -> PathBuf {
     })
 }
 
-/// Reads an artifact and joins it with its model.
-pub fn load(model: &Path, artifact: &Path, common: &Common) -> Result<Canonicalizer> {
-    Ok(load_with_digest(model, artifact, common)?.0)
+/// Reads an artifact and joins it with its model, and with its second one if it has one.
+pub fn load(
+    model: &Path,
+    second: Option<&PathBuf>,
+    artifact: &Path,
+    common: &Common,
+) -> Result<Canonicalizer> {
+    Ok(load_with_digest(model, second, artifact, common)?.0)
 }
 
 /// The same, with the artifact's digest.
 pub fn load_with_digest(
     model: &Path,
+    second: Option<&PathBuf>,
     artifact: &Path,
     common: &Common,
 ) -> Result<(Canonicalizer, String)> {
@@ -240,6 +220,8 @@ pub fn load_with_digest(
         ));
     }
     let artifact = Artifact::read(artifact)?;
+    let router = &artifact.manifest.config.part(Role::Router).name;
+    check_second(router::row(router)?.make.second, second.is_some())?;
     let mut options = Options {
         threads: common.threads.map(std::num::NonZeroUsize::get),
         ..artifact.manifest.options.clone()
@@ -252,25 +234,26 @@ pub fn load_with_digest(
         }
     }
     let digest = artifact.manifest.digest.clone();
-    Ok((artifact.join(Model::load(model, &options)?)?, digest))
+    let first = Model::load(model, &options)?;
+    let second = match second {
+        Some(path) => Some(Model::load(path, &Options { taps: vec![], ..first.options() })?),
+        None => None,
+    };
+    Ok((artifact.join(Models { first, second })?, digest))
 }
 
-/// Gives a canonicalizer that switches its second model.
-pub fn load_second(c: &mut Canonicalizer, path: Option<&PathBuf>) -> Result<()> {
-    match (c.config().switch.is_some(), path) {
-        (true, Some(path)) => {
-            let options = Options { taps: vec![], ..c.model().options() };
-            Ok(c.set_second(Model::load(path, &options)?)?)
-        }
-        (true, None) => Err(Failure::usage(
+/// Whether a second model is given where, and only where, an artifact was fitted with one.
+fn check_second(needed: bool, given: bool) -> Result<()> {
+    match (needed, given) {
+        (true, false) => Err(Failure::usage(
             "this artifact sends unfamiliar inputs to a second model",
             "name it with `--switch MODEL.onnx`",
         )),
-        (false, Some(_)) => Err(Failure::usage(
+        (false, true) => Err(Failure::usage(
             "this artifact was fitted without a second model",
             "leave out `--switch`, or fit with it",
         )),
-        (false, None) => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -288,7 +271,7 @@ pub fn open(
 
 /// Says so if a search that follows gradients has none to follow.
 pub fn note_gradient(c: &Canonicalizer, common: &Common) -> Result<()> {
-    let search = &c.config().search.name;
+    let search = &c.config().part(Role::Search).name;
     if upright::search::row(search)?.make.gradient
         && let Err(e) = c.model().differentiable()
         && !common.quiet

@@ -6,6 +6,7 @@ use std::time::Duration;
 use upright::canonicalizer::{Config, FitData, TuneConfig, TuneReport, TuneWatch, Watch};
 use upright::config::Value;
 use upright::model::{Model, Options};
+use upright::role::Role;
 use upright::tune::{Outcome, Progress, Protocol};
 
 use crate::Common;
@@ -52,7 +53,7 @@ pub fn run(
     common: &Common,
 ) -> Result<TuneReport> {
     let usual = TuneConfig::default();
-    let number = |name: &str, otherwise: f64| match config.gate.settings.get(name) {
+    let number = |name: &str, otherwise: f64| match config.part(Role::Gate).settings.get(name) {
         Some(Value::Number(v)) => *v,
         _ => otherwise,
     };

@@ -1,6 +1,7 @@
 //! Energies of upright and transformed inputs, and of the views found.
 
 use upright::canonicalizer::Canonicalizer;
+use upright::role::Role;
 
 use super::{Figure, Table, legend, number};
 use crate::plot::{Anchor, Frame, Svg};
@@ -92,7 +93,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
             "How unfamiliar inputs look to `{}` as they come, and the best views that searches of \
              transformed inputs found. Inputs right of tau are searched.{apart} The last bin \
              holds everything beyond it.",
-            c.config().score.name
+            c.config().part(Role::Score).name
         ),
         body: svg.figure("Histograms of energies of upright and transformed inputs")
             + &legend(&[

@@ -32,19 +32,19 @@ pub(super) fn sample(data: &dyn Dataset, most: usize) -> Vec<usize> {
 
 /// Answers samples with an eighth, a quarter, half, all and twice the fitted budget.
 pub fn budgets(
-    c: &mut Canonicalizer,
+    c: &Canonicalizer,
     upright: &Inputs,
     transformed: &Inputs,
     common: &Common,
 ) -> Result<Vec<Budget>> {
-    let (search, fitted) = (c.config().search.clone(), c.config().budget);
+    let fitted = c.config().budget;
     let mut sizes: Vec<usize> =
         [fitted.div_ceil(8), fitted.div_ceil(4), fitted.div_ceil(2), fitted, 2 * fitted].into();
     sizes.dedup();
     let bar = Progress::start("budgets", sizes.len(), common.quiet);
     let mut seen = Vec::new();
     for budget in sizes {
-        c.set_search(search.clone(), budget)?;
+        let c = &c.with_budget(budget);
         let answer = |inputs: &Inputs| -> Result<Accuracy> {
             let mut accuracy = Accuracy::default();
             for rows in sample(inputs.data, SAMPLE).chunks(super::CHUNK) {
@@ -61,6 +61,5 @@ pub fn budgets(
         });
         bar.advance(1);
     }
-    c.set_search(search, fitted)?;
     Ok(seen)
 }

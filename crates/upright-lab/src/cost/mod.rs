@@ -7,9 +7,9 @@ use std::time::Instant;
 use clap::Subcommand;
 use upright::canonicalizer::{Canonicalizer, Config, FitReport, States};
 use upright::config::Part;
-use upright::gate::{self, Calibration};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
+use upright::role::Role;
 use upright::state::State;
 
 mod gradient;
@@ -103,13 +103,12 @@ impl Network {
 /// A canonicalizer that always searches, put together from a fitted score.
 fn always(
     model: Model,
-    mut config: Config,
+    config: Config,
     bank: usize,
     score: &State,
 ) -> upright::Result<Canonicalizer> {
-    config.gate = Part::new("always");
-    let gate = gate::fit(&config.gate, &Calibration::NONE)?.state();
-    let states = States { score: score.clone(), gate, ..States::default() };
+    let config = config.with(Role::Gate, Part::new("always"));
+    let states = States::from([(Role::Score, score.clone())]);
     let report = FitReport { bank, ..FitReport::default() };
     Canonicalizer::restore(model, config, report, &states)
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use upright::canonicalizer::{Config, FitData, Silent};
 use upright::config::Part;
+use upright::role::Role;
 use upright::samples;
-use upright::search::sobol;
+use upright::seed::sobol;
 use upright::tensor::Batch;
 use upright::warp::{Resample, View, warp};
 
@@ -46,13 +47,9 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> upright::Result<()> {
-    let config = Config {
-        score: Part::new(&args.score),
-        gate: Part::new("always"),
-        budget: args.budget,
-        calibration: 100,
-        ..Config::default()
-    };
+    let config = Config { budget: args.budget, calibration: 100, ..Config::default() }
+        .with(Role::Score, Part::new(&args.score))
+        .with(Role::Gate, Part::new("always"));
     let training = samples::digits(args.bank, 1)?;
     let c =
         config.fit(args.network.load(Some(args.dim))?, &FitData::new(&training), &mut Silent)?;

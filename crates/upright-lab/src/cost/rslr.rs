@@ -12,6 +12,7 @@ use upright::canonicalizer::Config;
 use upright::config::Part;
 use upright::model::Model;
 use upright::outputs::Outputs;
+use upright::role::Role;
 use upright::samples;
 use upright::score::{self, Bank};
 use upright::tensor::{Batch, Matrix};
@@ -68,13 +69,10 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let (rows, logits) = (features.rows(), Matrix::zeros(features.rows(), model.classes()));
     let outputs = Outputs::new(logits, vec![features])?;
     let bank = Bank { outputs: &outputs, labels: &[], head: None, transformed: None, seed: 0 };
-    let config = Config {
-        score: Part::new("knn"),
-        search: Part::new("random-refine"),
-        budget: args.budget,
-        ..Config::default()
-    };
-    let state = score::fit(&config.score, &bank)?.state();
+    let config = Config { budget: args.budget, ..Config::default() }
+        .with(Role::Score, Part::new("knn"))
+        .with(Role::Search, Part::new("random-refine"));
+    let state = score::fit(config.part(Role::Score), &bank)?.state();
     drop(outputs);
     let ready = Ready {
         engine: model.engine(),

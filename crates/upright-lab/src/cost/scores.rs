@@ -5,6 +5,7 @@ use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Config};
 use upright::config::Part;
 use upright::dataset::Dataset;
+use upright::role::Role;
 use upright::samples;
 use upright::score::{self, Bank};
 use upright::state::State;
@@ -141,6 +142,7 @@ fn bytes(state: &State) -> usize {
 
 /// A canonicalizer that always searches, with the given score.
 fn canonicalizer(args: &Args, name: &str, state: &State) -> upright::Result<Canonicalizer> {
-    let config = Config { score: Part::new(name), budget: args.budget, ..Config::default() };
+    let config =
+        Config { budget: args.budget, ..Config::default() }.with(Role::Score, Part::new(name));
     super::always(args.network.load(Some(args.dim))?, config, args.bank, state)
 }

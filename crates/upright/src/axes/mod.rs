@@ -7,7 +7,7 @@
 use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::map::Map;
-use crate::registry::{Kind, find};
+use crate::registry::{Kind, Requires, find};
 
 mod entry;
 mod flip;
@@ -116,6 +116,8 @@ pub struct Make {
 }
 
 const NONE: &[Param] = &[];
+
+impl Requires for Make {}
 
 /// Every axis.
 pub const TABLE: &[Kind<Make>] = &[

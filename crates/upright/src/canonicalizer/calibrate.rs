@@ -3,11 +3,12 @@
 
 use super::fit::Watch;
 use super::held::Held;
-use super::{Canonicalizer, Config};
-use crate::abstain::{Abstain, Doubt};
+use super::{Canonicalizer, Config, FitReport};
+use crate::abstain::{self, Doubt};
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration, Case};
 use crate::readout::{self, Readout};
+use crate::role::Role;
 use crate::stats::auroc;
 use crate::trace::Trace;
 
@@ -30,6 +31,7 @@ impl Config {
     pub(super) fn calibrate(
         &self,
         c: &mut Canonicalizer,
+        report: &mut FitReport,
         held: &Held,
         watch: &mut dyn Watch,
     ) -> Result<()> {
@@ -37,28 +39,29 @@ impl Config {
         let energies =
             |cases: &[Case]| -> Vec<f32> { cases.iter().map(|k| k.raw.energy).collect() };
         let (upright, transformed) = (energies(&looks.upright), energies(&looks.transformed));
-        self.check_numbers(c, &upright, &transformed)?;
+        report.nan = self.check_numbers(&upright, &transformed)?;
         // Interpolation alone must not tell transformed inputs from upright ones.
         let resampled = if jittered.is_empty() { &upright } else { &jittered };
-        c.report.auroc = auroc(resampled, &transformed);
+        report.auroc = auroc(resampled, &transformed);
 
-        let row = gate::row(&self.gate.name)?;
+        let abstain = abstain::row(&self.part(Role::Abstain).name)?;
+        let row = gate::row(&self.part(Role::Gate).name)?;
         let mut candidates: Vec<Candidate> =
-            readout::candidates(&self.readout, spread(&upright, &transformed))?
+            readout::candidates(self.part(Role::Readout), spread(&upright, &transformed))?
                 .into_iter()
                 .map(|readout| Candidate { readout, cases: Cases::default(), doubts: Vec::new() })
                 .collect();
-        let search = row.make.searched || candidates.len() > 1 || self.abstain.is_some();
+        let search = row.make.searched || candidates.len() > 1 || abstain.make.searched;
         let mut doubts = Vec::new();
         let mut cases = if search {
             search_held(c, held, &mut candidates, watch)?;
             let best = (0..candidates.len()).rev().max_by_key(|&i| right(&candidates[i].cases));
             let chosen = candidates.swap_remove(best.unwrap_or(0));
-            c.readout = chosen.readout;
+            c.fitted.readout = chosen.readout.into();
             doubts = chosen.doubts;
             chosen.cases
         } else {
-            c.readout = candidates.swap_remove(0).readout;
+            c.fitted.readout = candidates.swap_remove(0).readout.into();
             looks
         };
         if !row.make.searched {
@@ -69,34 +72,27 @@ impl Config {
             }
         }
         let calibration = Calibration { upright: &cases.upright, transformed: &cases.transformed };
-        c.gate = gate::fit(&self.gate, &calibration)?;
-        if let Some(withheld) = self.abstain {
-            doubts.retain(|(case, _)| c.gate.search(case.raw));
-            let right: Vec<Doubt> = doubts.iter().map(|(_, doubt)| *doubt).collect();
-            c.abstain = Some(Abstain::fit(withheld, &right));
-        }
-        c.report.tau = Some(c.gate.tau()).filter(|t| t.is_finite());
+        c.fitted.gate = gate::fit(self.part(Role::Gate), &calibration)?.into();
+        doubts.retain(|(case, _)| c.fitted.gate.search(case.raw));
+        let right: Vec<Doubt> = doubts.iter().map(|(_, doubt)| *doubt).collect();
+        c.fitted.abstain = abstain::fit(self.part(Role::Abstain), &right)?.into();
+        report.tau = Some(c.fitted.gate.tau()).filter(|t| t.is_finite());
         Ok(())
     }
 
-    fn check_numbers(
-        &self,
-        c: &mut Canonicalizer,
-        upright: &[f32],
-        transformed: &[f32],
-    ) -> Result<()> {
+    /// How many energies are not numbers, which must be few.
+    fn check_numbers(&self, upright: &[f32], transformed: &[f32]) -> Result<usize> {
         let nan = upright.iter().chain(transformed).filter(|e| e.is_nan()).count();
         let total = upright.len() + transformed.len();
         if nan * 100 > total {
             return Err(Error::NanScore {
-                score: self.score.name.clone(),
+                score: self.part(Role::Score).name.clone(),
                 count: nan,
                 total,
                 cause: "the model's logits or features are not numbers for these inputs".into(),
             });
         }
-        c.report.nan = nan;
-        Ok(())
+        Ok(nan)
     }
 }
 
@@ -109,8 +105,8 @@ fn look(c: &Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<(Cases,
     for (upright, rows) in held.chunks() {
         let (batch, labels) = held.read(c, upright, rows)?;
         let cases = if upright { &mut looks.upright } else { &mut looks.transformed };
-        for (trace, truth) in c.begin(&batch)?.iter().zip(labels) {
-            cases.push(Case { raw: trace.raw_look(), best: None, truth });
+        for (begun, truth) in c.begin(&batch)?.iter().zip(labels) {
+            cases.push(Case { raw: begun.trace.raw_look(), best: None, truth });
         }
         if upright && held.given.is_none() {
             jittered.extend(c.raw(&held.jittered(c, &batch)?)?.1);

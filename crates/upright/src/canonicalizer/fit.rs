@@ -1,20 +1,24 @@
 //! Fitting: split, fill the bank, fit the score, calibrate the gate, prove
 //! the result on samples that none of them has seen.
 
+use std::sync::Arc;
+
 use super::held::Held;
 use super::report::Transforms;
-use super::{Canonicalizer, Config};
+use super::{Canonicalizer, Config, FitReport};
 use crate::config::Value;
+use crate::copies::{self, Copies};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
+use crate::proposer::{self, Shape};
+use crate::role::Role;
+use crate::router::Models;
 use crate::score::{self, Bank};
 use crate::seed;
 use crate::space::Space;
-use crate::tensor::{Batch, Matrix};
-use crate::warp::{Resample, View, warp};
+use crate::tensor::Matrix;
 
 /// Rows read and run at a time.
 pub(super) const CHUNK: usize = 256;
@@ -75,53 +79,39 @@ impl std::fmt::Debug for FitData<'_> {
 }
 
 impl Config {
-    /// Fits a canonicalizer for a model.
+    /// Fits a canonicalizer for a model, or for two where the router needs a second one.
     ///
     /// The gate is calibrated, and the result proven, on halves of the held-out data that
     /// share no sample: data the model was not trained on makes both honest.
     pub fn fit(
         &self,
-        model: Model,
-        data: &FitData,
-        watch: &mut dyn Watch,
-    ) -> Result<Canonicalizer> {
-        self.fit_parts(model, None, data, watch)
-    }
-
-    /// Fits with or without a second model.
-    pub(super) fn fit_parts(
-        &self,
-        model: Model,
-        second: Option<Model>,
+        models: impl Into<Models>,
         data: &FitData,
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
         self.check()?;
         let (bank_rows, held) = self.split(data);
-        let mut c = self.with_bank(model, data.bank, &bank_rows, watch)?;
-        if let Some(second) = &second {
-            c.agree(second)?;
-        }
-        c.second = second;
+        let (mut c, mut report) = self.with_bank(&models.into(), data.bank, &bank_rows, watch)?;
         let (gate_rows, proof_rows) = held.split();
-        c.report.calibrated_on = gate_rows.upright.len();
+        report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {
-            c.report.transforms = Transforms::Given;
+            report.transforms = Transforms::Given;
         }
-        self.calibrate(&mut c, &gate_rows, watch)?;
-        prove(&mut c, &proof_rows, watch)?;
+        self.calibrate(&mut c, &mut report, &gate_rows, watch)?;
+        prove(&c, &mut report, &proof_rows, watch)?;
+        c.report = Arc::new(report);
         Ok(c)
     }
 
-    /// Fills the bank and fits the score; the gate stays closed.
+    /// Fills the bank and fits what learns from it, score and proposer; the gate stays closed.
     pub(super) fn with_bank(
         &self,
-        model: Model,
+        models: &Models,
         data: &dyn Dataset,
         rows: &[usize],
         watch: &mut dyn Watch,
-    ) -> Result<Canonicalizer> {
-        let mut c = Canonicalizer::bare(self, model)?;
+    ) -> Result<(Canonicalizer, FitReport)> {
+        let mut c = Canonicalizer::bare(self, models)?;
         watch.phase("bank", rows.len());
         let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
         self.check_bank_size(&labels, &c.model)?;
@@ -131,14 +121,23 @@ impl Config {
             outputs: &outputs,
             labels: &labels,
             head: c.model.head(),
-            transformed: copies.as_ref(),
+            transformed: copies.as_ref().map(|c| &c.outputs),
             seed: self.seed,
         };
-        c.score = score::fit(&self.score, &bank)?;
-        c.moments = Moments::fit(&shapes, &c.space);
-        c.report.bank = outputs.len();
-        c.report.notes.extend(c.score.note());
-        Ok(c)
+        c.fitted.score = score::fit(self.part(Role::Score), &bank)?.into();
+        let bank = proposer::Bank {
+            space: &c.space,
+            shapes: &shapes,
+            outputs: &outputs,
+            labels: &labels,
+            copies: copies.as_ref(),
+            seed: self.seed,
+        };
+        c.fitted.proposer = proposer::fit(self.part(Role::Proposer), &bank)?.into();
+        let mut report = FitReport { bank: outputs.len(), ..FitReport::default() };
+        report.notes.extend(c.fitted.score.note());
+        report.notes.extend(c.fitted.proposer.note());
+        Ok((c, report))
     }
 
     /// Which rows fill the bank while tuning, and what is tuned on: the half of the held-out
@@ -180,37 +179,45 @@ impl Config {
         (bank, held)
     }
 
-    /// Whether the score learns from transformed samples.
+    /// Whether a part learns from transformed samples.
     fn learns(&self) -> Result<bool> {
+        let (score, proposer) = (self.part(Role::Score), self.part(Role::Proposer));
         let word = Value::Word("from-transformed".into());
-        let needs = score::row(&self.score.name)?.make.needs;
-        Ok(needs.transformed || self.score.settings.values().any(|v| *v == word))
+        let needs = score::row(&score.name)?.make.needs;
+        Ok(needs.transformed
+            || score.settings.values().any(|v| *v == word)
+            || proposer::row(&proposer.name)?.make.copies)
     }
 
-    /// Outputs of transformed bank samples, for scores that learn from them.
+    /// Transformed copies of some bank samples, for parts that learn from them.
     pub(super) fn copies(
         &self,
         model: &Model,
         data: &dyn Dataset,
         rows: &[usize],
         space: &Space,
-    ) -> Result<Option<Outputs>> {
-        let mut all: Option<Outputs> = None;
+    ) -> Result<Option<Copies>> {
+        let mut outputs: Option<Outputs> = None;
+        let (mut poses, mut samples) = (Vec::new(), Vec::new());
         for rows in spread(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
-            let batch = data.read(rows)?.batch;
-            let copies = transformed_copies(&batch, space, &self.resample, self.seed)?;
-            extend(&mut all, model.run(&copies)?)?;
+            let loaded = data.read(rows)?;
+            let own = copies::random_poses(&loaded.batch, space, self.seed);
+            let batch = copies::under(&loaded.batch, &own, space, &self.resample)?;
+            extend(&mut outputs, model.run(&batch)?)?;
+            poses.extend(own);
+            samples.extend(loaded.rows);
         }
-        Ok(all)
+        Ok(outputs.map(|outputs| Copies { outputs, poses, samples }))
     }
 
     /// Refuses a bank in which the score's `k` neighbours do not exist.
     fn check_bank_size(&self, labels: &[u32], model: &Model) -> Result<()> {
-        let row = score::row(&self.score.name)?;
+        let part = self.part(Role::Score);
+        let row = score::row(&part.name)?;
         if !row.params.iter().any(|p| p.name == "k") {
             return Ok(());
         }
-        let k = self.score.resolve(row.params)?.whole("k");
+        let k = part.resolve(row.params)?.whole("k");
         if labels.len() < k {
             return Err(Error::TooFew {
                 part: "bank".into(),
@@ -240,44 +247,21 @@ impl Config {
 }
 
 /// Measures accuracy before and after on samples that nothing was fitted on.
-fn prove(c: &mut Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<()> {
+fn prove(
+    c: &Canonicalizer,
+    report: &mut FitReport,
+    held: &Held,
+    watch: &mut dyn Watch,
+) -> Result<()> {
     watch.phase("prove", held.upright.len() + held.transformed.len());
     for (upright, rows) in held.chunks() {
         let (batch, labels) = held.read(c, upright, rows)?;
         let predictions = c.predict(&batch)?;
-        let total = if upright { &mut c.report.upright } else { &mut c.report.transformed };
+        let total = if upright { &mut report.upright } else { &mut report.transformed };
         total.add(&predictions, &labels);
         watch.advance(rows.len());
     }
     Ok(())
-}
-
-/// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
-///
-/// The pose of an input follows from the seed and its content, so a copy does not depend
-/// on the batch it is made in.
-pub fn transformed_copies(
-    batch: &Batch,
-    space: &Space,
-    resample: &Resample,
-    seed: u64,
-) -> Result<Batch> {
-    copies(batch, resample, |item| {
-        let mut rng = seed::stream(seed::of_content(seed ^ 0x7472_616e, item));
-        let unit: Vec<f32> = (0..space.cube()).map(|_| seed::unit(&mut rng)).collect();
-        space.map(&space.draw(&unit))
-    })
-}
-
-/// A copy of each input under the map that its content gives.
-pub(super) fn copies(
-    batch: &Batch,
-    resample: &Resample,
-    map: impl Fn(&[f32]) -> crate::map::Map,
-) -> Result<Batch> {
-    let views: Vec<View> =
-        (0..batch.len()).map(|item| View { item, map: map(batch.item(item)) }).collect();
-    warp(batch, &views, &Resample { clamp: true, ..resample.clone() })
 }
 
 /// Rows with a label, sorted by class and within a class by a seeded shuffle.
@@ -314,7 +298,7 @@ pub(super) fn run_rows(
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {
-            shapes.extend(moments::shapes(&loaded.batch).into_iter().step_by(stride));
+            shapes.extend(proposer::shapes(&loaded.batch).into_iter().step_by(stride));
             extend(&mut all, model.run(&loaded.batch)?)?;
         }
         watch.advance(chunk.len());

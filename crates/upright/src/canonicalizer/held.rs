@@ -1,15 +1,11 @@
 //! Held-out inputs, upright and transformed: given, or copied under random poses.
 
 use super::Canonicalizer;
-use super::fit::{CHUNK, copies, spread, transformed_copies};
+use super::fit::{CHUNK, spread};
+use crate::copies::{jittered, transformed_copies};
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::search::moved;
-use crate::seed;
 use crate::tensor::Batch;
-
-/// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
-const JITTER: f32 = 0.01;
 
 /// Held-out inputs of both kinds.
 pub(super) struct Held<'a> {
@@ -50,12 +46,7 @@ impl Held<'_> {
 
     /// Copies under tiny poses, resampled as transformed copies are.
     pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch> {
-        copies(batch, &c.config.resample, |item| {
-            let mut rng = seed::stream(seed::of_content(self.seed ^ 0x6a69_7474, item));
-            let steps: Vec<f32> =
-                (0..c.space.size()).map(|_| JITTER * (2.0 * seed::unit(&mut rng) - 1.0)).collect();
-            c.space.map(&moved(&c.space, &c.space.identity(), &steps))
-        })
+        jittered(batch, &c.space, &c.config.resample, self.seed)
     }
 
     /// Disjoint slices of both kinds of rows, each spread over the classes.

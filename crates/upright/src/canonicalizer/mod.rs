@@ -4,38 +4,42 @@
 //! [`Config::fit`] makes one from data; only then can it
 //! [`Canonicalizer::predict`].
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::abstain::Abstain;
 use crate::config::Part;
-use crate::error::{Error, Result};
-use crate::gate::{self, Gate};
+use crate::error::Result;
+use crate::gate::Gate;
 use crate::map::Map;
 use crate::model::Model;
-use crate::moments::Moments;
 use crate::outputs::Outputs;
-use crate::readout::{self, Readout};
-use crate::score::{self, Score};
-use crate::search::{self, Search};
+use crate::proposer::Proposer;
+use crate::role::{Parts, Role};
+use crate::router::Models;
+use crate::score::Score;
+use crate::search;
 use crate::space::{Space, SpaceConfig};
-use crate::state::State;
 use crate::tensor::{Batch, Signal};
 use crate::warp::Resample;
 
 mod calibrate;
 mod fit;
+mod fitted;
 mod held;
 mod orbit;
 mod predict;
 mod report;
 mod rig;
-mod switch;
 #[cfg(test)]
 mod tests;
 mod tune;
 mod views;
 
-pub use fit::{FitData, Silent, Watch, transformed_copies};
+pub use crate::copies::transformed_copies;
+pub use fit::{FitData, Silent, Watch};
+use fitted::Fitted;
+pub use fitted::States;
 pub use orbit::{Consistency, Orbit};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
@@ -43,20 +47,9 @@ pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
 /// Everything that is chosen before a fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// How unfamiliar an input looks.
-    pub score: Part,
-    /// Where to look for a more familiar view.
-    pub search: Part,
-    /// How the views of a search become one answer.
-    pub readout: Part,
-    /// Which inputs to search and which results to believe.
-    pub gate: Part,
-    /// Fingerprint of the second model that unfamiliar inputs go to instead of the search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub switch: Option<String>,
-    /// Largest share of right answers that may be withheld from searched inputs by
-    /// abstaining; `None` always answers.
-    pub abstain: Option<f64>,
+    /// The part of every role.
+    #[serde(flatten)]
+    pub parts: Parts,
     /// The poses an input may have.
     pub space: SpaceConfig,
     /// How views are resampled.
@@ -73,15 +66,10 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// `knn` + `rivals` + `conformal` over the affine family with 60 views.
+    /// The usual part of every role, over the affine family with 60 views.
     fn default() -> Self {
         Config {
-            score: Part::new("knn"),
-            search: Part::new("rivals"),
-            readout: Part::new("lowest"),
-            gate: Part::new("conformal"),
-            switch: None,
-            abstain: None,
+            parts: Parts::default(),
             space: SpaceConfig::default(),
             resample: Resample::default(),
             budget: 60,
@@ -98,13 +86,23 @@ impl Config {
         Config { space: SpaceConfig::of_signal(signal), ..Config::default() }
     }
 
+    /// The same with another part for a role.
+    #[must_use]
+    pub fn with(mut self, role: Role, part: Part) -> Self {
+        self.parts[role] = part;
+        self
+    }
+
+    /// The part of a role.
+    pub fn part(&self, role: Role) -> &Part {
+        &self.parts[role]
+    }
+
     /// Whether every part exists and every setting is in its range.
     pub fn check(&self) -> Result<()> {
         self.space.build()?;
-        self.score.resolve(score::row(&self.score.name)?.params)?;
-        self.readout.resolve(readout::row(&self.readout.name)?.params)?;
-        self.gate.resolve(gate::row(&self.gate.name)?.params)?;
-        search::make(&self.search).map(drop)
+        self.parts.iter().try_for_each(|(role, part)| role.settings(part).map(drop))?;
+        search::make(self.part(Role::Search)).map(drop)
     }
 }
 
@@ -150,127 +148,89 @@ pub struct Prediction {
     pub evaluations: usize,
 }
 
-/// A fitted canonicalizer.
-#[derive(Debug)]
+/// A fitted canonicalizer: a handle whose insides are shared, so that a clone costs next to
+/// nothing and any number of threads may predict with one.
+#[derive(Debug, Clone)]
 pub struct Canonicalizer {
     model: Model,
-    second: Option<Model>,
-    score: Box<dyn Score>,
-    search: Box<dyn Search>,
-    readout: Box<dyn Readout>,
-    gate: Box<dyn Gate>,
-    abstain: Option<Abstain>,
-    moments: Option<Moments>,
-    space: Space,
-    config: Config,
-    report: FitReport,
+    fitted: Fitted,
+    space: Arc<Space>,
+    config: Arc<Config>,
+    report: Arc<FitReport>,
 }
 
-/// What the fitted parts store.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct States {
-    /// The score.
-    pub score: State,
-    /// The readout.
-    pub readout: State,
-    /// The gate.
-    pub gate: State,
-    /// The limits of abstaining, if it may abstain.
-    pub abstain: Option<State>,
-    /// The moments of upright inputs, if they mean anything.
-    pub moments: Option<State>,
-}
+const _: () = {
+    const fn shared<T: Clone + Send + Sync>() {}
+    shared::<Canonicalizer>();
+};
 
 impl Canonicalizer {
     /// Puts fitted parts together again, as an artifact does.
     pub fn restore(
-        model: Model,
+        models: impl Into<Models>,
         config: Config,
         report: FitReport,
         states: &States,
     ) -> Result<Self> {
-        let space = config.space.build()?;
-        space.check(model.signal())?;
-        let moments = match &states.moments {
-            Some(state) => Moments::load(state, &space)?,
-            None => None,
-        };
-        Ok(Canonicalizer {
-            score: score::load(&config.score, &states.score)?,
-            search: search::make(&config.search)?,
-            readout: readout::load(&config.readout, &states.readout)?,
-            gate: gate::load(&config.gate, &states.gate)?,
-            abstain: states.abstain.as_ref().map(Abstain::load).transpose()?,
-            moments,
-            space,
-            second: None,
-            model,
-            config,
-            report,
-        })
+        let models = models.into();
+        let space = space_for(&config, &models.first)?;
+        let fitted = Fitted::load(&config.parts, states, &space, &models)?;
+        Ok(Self::joined(models.first, fitted, space, config, report))
     }
 
-    /// A model and its space, with a score that needs no fit and a closed gate.
-    fn bare(config: &Config, model: Model) -> Result<Self> {
-        let space = config.space.build()?;
-        space.check(model.signal())?;
-        Ok(Canonicalizer {
-            score: score::load(&Part::new("energy"), &State::new())?,
-            search: search::make(&config.search)?,
-            readout: readout::candidates(&Part::new("lowest"), 0.0)?.swap_remove(0),
-            gate: gate::fit(&Part::new("never"), &gate::Calibration::NONE)?,
-            abstain: None,
-            moments: None,
-            space,
-            second: None,
-            model,
-            config: config.clone(),
-            report: FitReport::default(),
-        })
+    /// A model and its space, with parts that need no fit and a closed gate.
+    fn bare(config: &Config, models: &Models) -> Result<Self> {
+        let space = space_for(config, &models.first)?;
+        let fitted = Fitted::bare(&config.parts, &space, models)?;
+        let (model, config) = (models.first.clone(), config.clone());
+        Ok(Self::joined(model, fitted, space, config, FitReport::default()))
+    }
+
+    fn joined(
+        model: Model,
+        fitted: Fitted,
+        space: Space,
+        config: Config,
+        report: FitReport,
+    ) -> Self {
+        let (space, config, report) = (Arc::new(space), Arc::new(config), Arc::new(report));
+        Canonicalizer { model, fitted, space, config, report }
     }
 
     /// What the fitted parts store; [`Canonicalizer::restore`] takes it back.
     pub fn states(&self) -> States {
-        States {
-            score: self.score.state(),
-            readout: self.readout.state(),
-            gate: self.gate.state(),
-            abstain: self.abstain.as_ref().map(Abstain::state),
-            moments: self.moments.as_ref().map(Moments::state),
-        }
+        self.fitted.states()
     }
 
-    /// The same parts behind another search, with another budget.
-    pub fn set_search(&mut self, search: Part, budget: usize) -> Result<()> {
-        self.search = search::make(&search)?;
-        self.config.search = search;
-        self.config.budget = budget;
-        Ok(())
+    /// The same with another part for a role, which must need no fit.
+    pub fn with_part(&self, role: Role, part: Part) -> Result<Self> {
+        let fitted = self.fitted.with(role, &part, &self.space)?;
+        let config = Arc::new(Config::clone(&self.config).with(role, part));
+        Ok(Canonicalizer { fitted, config, ..self.clone() })
     }
 
-    /// The same parts behind another gate, which must need no calibration
-    /// (`always`, `never`, or a `threshold` whose tau is given).
-    pub fn set_gate(&mut self, gate: Part) -> Result<()> {
-        self.gate = gate::fit(&gate, &gate::Calibration::NONE)?;
-        self.config.gate = gate;
-        Ok(())
+    /// The same behind another search.
+    pub fn with_search(&self, search: Part) -> Result<Self> {
+        self.with_part(Role::Search, search)
     }
 
-    /// The same parts behind another readout, which must need no calibration (`lowest`,
-    /// or a `vote` whose temperature is given).
-    pub fn set_readout(&mut self, part: Part) -> Result<()> {
-        let mut candidates = readout::candidates(&part, 0.0)?;
-        if candidates.len() > 1 {
-            return Err(Error::BadSetting {
-                part: format!("readout {}", part.name),
-                name: "temperature".into(),
-                value: "auto".into(),
-                range: "a number; only a fit can choose it".into(),
-            });
-        }
-        self.readout = candidates.swap_remove(0);
-        self.config.readout = part;
-        Ok(())
+    /// The same behind another gate, which must need no calibration (`always`, `never`, or a
+    /// `threshold` whose tau is given).
+    pub fn with_gate(&self, gate: Part) -> Result<Self> {
+        self.with_part(Role::Gate, gate)
+    }
+
+    /// The same behind another readout, which must need no calibration (`lowest`, or a `vote`
+    /// whose temperature is given).
+    pub fn with_readout(&self, readout: Part) -> Result<Self> {
+        self.with_part(Role::Readout, readout)
+    }
+
+    /// The same with another budget.
+    #[must_use]
+    pub fn with_budget(&self, budget: usize) -> Self {
+        let config = Arc::new(Config { budget, ..Config::clone(&self.config) });
+        Canonicalizer { config, ..self.clone() }
     }
 
     /// The model.
@@ -290,12 +250,12 @@ impl Canonicalizer {
 
     /// The fitted gate.
     pub fn gate(&self) -> &dyn Gate {
-        self.gate.as_ref()
+        self.fitted.gate.as_ref()
     }
 
     /// The fitted score.
     pub fn score(&self) -> &dyn Score {
-        self.score.as_ref()
+        self.fitted.score.as_ref()
     }
 
     /// The poses that are searched.
@@ -303,15 +263,26 @@ impl Canonicalizer {
         &self.space
     }
 
-    /// The moments of upright inputs, if they mean anything.
-    pub fn moments(&self) -> Option<&Moments> {
-        self.moments.as_ref()
+    /// The fitted proposer.
+    pub fn proposer(&self) -> &dyn Proposer {
+        self.fitted.proposer.as_ref()
+    }
+
+    /// Whether unfamiliar inputs go to a second model instead of a search.
+    pub fn switches(&self) -> bool {
+        crate::router::row(&self.config.part(Role::Router).name).is_ok_and(|r| r.make.second)
     }
 
     /// Energies of inputs as they are, and what the bare model says.
     pub fn raw(&self, batch: &Batch) -> Result<(Outputs, Vec<f32>)> {
-        let outputs = self.model.run(batch)?;
-        let energies = self.score.energy(&outputs);
+        let (outputs, energies, _) = self.identity(batch)?;
         Ok((outputs, energies))
     }
+}
+
+/// The space of a config, which must be one of the model's signal.
+fn space_for(config: &Config, model: &Model) -> Result<Space> {
+    let space = config.space.build()?;
+    space.check(model.signal())?;
+    Ok(space)
 }

@@ -5,22 +5,24 @@
 use std::ops::ControlFlow;
 
 use super::fit::{Watch, extend, run_rows};
+use super::fitted::Fitted;
 use super::held::Held;
 use super::{Canonicalizer, Config};
 use crate::config::Value;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration, Case, Look};
-use crate::moments::Moments;
 use crate::outputs::{Head, Outputs};
+use crate::proposer;
+use crate::role::Role;
 use crate::score::{self, Bank};
-use crate::search::{lowest, sobol};
-use crate::seed;
+use crate::search::lowest;
+use crate::seed::{self, sobol};
 use crate::tensor::{Batch, Matrix, argmax};
 use crate::tune::{Objective, Point, Report, Subset, knobs};
 use crate::warp::{View, warp};
 
-/// Share of the views that the moments suggest, where they do.
+/// Share of the views that are proposed, where any are.
 const SEEDED: f64 = 0.7;
 /// Disjoint parts of the inputs for the first stage, each a sixth.
 const PARTS: usize = 3;
@@ -84,10 +86,26 @@ impl Rig {
     ) -> Result<Self> {
         watch.phase("bank", bank.1.len());
         let (outputs, labels, shapes) = run_rows(&c.model, bank.0, bank.1, watch)?;
-        let moments = Moments::fit(&shapes, &c.space);
+        let copies = config.copies(&c.model, bank.0, bank.1, &c.space)?;
+        let part = config.part(Role::Proposer);
+        let proposer = proposer::fit(
+            part,
+            &proposer::Bank {
+                space: &c.space,
+                shapes: &shapes,
+                outputs: &outputs,
+                labels: &labels,
+                copies: copies.as_ref(),
+                seed: config.seed,
+            },
+        )?;
+        let c = &Canonicalizer {
+            fitted: Fitted { proposer: proposer.into(), ..c.fitted.clone() },
+            ..c.clone()
+        };
         let mut rig = Rig {
             bank: outputs,
-            copies: config.copies(&c.model, bank.0, bank.1, &c.space)?,
+            copies: copies.map(|c| c.outputs),
             labels,
             head: c.model.head().cloned(),
             inputs: Vec::new(),
@@ -105,7 +123,7 @@ impl Rig {
                 let sample = &mut samples[usize::from(upright)];
                 rig.inputs.push(Input { upright, truth, sample: *sample });
                 *sample += 1;
-                let poses = rig.poses(c, moments.as_ref(), &batch, i);
+                let poses = rig.poses(c, &batch, i);
                 extend(&mut all, look(c, &batch, i, &poses)?)?;
                 watch.advance(1);
             }
@@ -118,20 +136,12 @@ impl Rig {
         Ok(rig)
     }
 
-    /// The poses that an input is seen under: the identity, what its moments suggest, and
+    /// The poses that an input is seen under: the identity, what the proposer suggests, and
     /// spread ones.
-    fn poses(
-        &self,
-        c: &Canonicalizer,
-        moments: Option<&Moments>,
-        batch: &Batch,
-        i: usize,
-    ) -> Vec<Vec<f32>> {
+    fn poses(&self, c: &Canonicalizer, batch: &Batch, i: usize) -> Vec<Vec<f32>> {
         let seeded = (SEEDED * self.views as f64) as usize;
         let mut poses = vec![c.space.identity()];
-        if let Some(moments) = moments {
-            poses.extend(moments.seeds(&c.space, batch.signal(), batch.item(i), seeded));
-        }
+        poses.extend(c.propose(batch, i).first(seeded).into_iter().map(|p| p.pose));
         let content = seed::of_content(self.seed, batch.item(i));
         for k in 0..(self.views + 1).saturating_sub(poses.len()) {
             poses.push(c.space.draw(&sobol(k as u32, c.space.cube(), content)));

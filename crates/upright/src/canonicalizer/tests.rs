@@ -34,34 +34,42 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
     let bytes = include_bytes!("../../tests/fixtures/trajectory.onnx");
     let options = Options { engine: engine.into(), ..Options::default() };
     let model = Model::from_bytes("trajectory.onnx", bytes, &options).unwrap();
-    let config = Config {
-        score: Part::new(&run.score),
-        search: Part::new("random-refine")
-            .number("points", 1.0)
-            .number("runs", 1.0)
-            .number("steps", (run.poses.len() - 1) as f64)
-            .number("rate", fixture.rate),
-        gate: Part::new("always"),
-        ..Config::default()
-    };
+    let search = Part::new("random-refine")
+        .number("points", 1.0)
+        .number("runs", 1.0)
+        .number("steps", (run.poses.len() - 1) as f64)
+        .number("rate", fixture.rate);
+    let config = Config::default()
+        .with(Role::Score, Part::new(&run.score))
+        .with(Role::Search, search)
+        .with(Role::Gate, Part::new("always"));
     let (rows, cols) = (fixture.bank.len(), fixture.bank[0].len());
     let features = Matrix::new(rows, cols, fixture.bank.concat()).unwrap();
     let outputs = Outputs::new(Matrix::zeros(rows, model.classes()), vec![features]).unwrap();
     let bank = Bank { outputs: &outputs, labels: &[], head: None, transformed: None, seed: 0 };
-    let score = score::fit(&config.score, &bank).unwrap().state();
-    let gate = gate::fit(&config.gate, &Calibration::NONE).unwrap().state();
+    let score = score::fit(config.part(Role::Score), &bank).unwrap().state();
     let report = FitReport { bank: rows, ..FitReport::default() };
-    let states = States { score, gate, ..States::default() };
+    let states = States::from([(Role::Score, score)]);
     Canonicalizer::restore(model, config, report, &states).unwrap()
 }
 
 /// What the search sees on its way from a chosen pose.
 fn refined(c: &Canonicalizer, batch: &Batch, start: &[f32]) -> Vec<Seen> {
-    let see = |ask: Ask| c.evaluate(batch, &[(0, ask)]).unwrap().remove(0).0;
+    let see = |ask: Ask| {
+        let mut run = c.propose(batch, 0);
+        let asked = Asked { item: 0, asks: vec![ask], proposed: &[], run: run.as_mut() };
+        let mut told = c.evaluate(batch, &mut [asked]).unwrap();
+        told.remove(0).evaluations.remove(0).0
+    };
     let raw = see(Ask::plain(c.space.identity()));
     let budget = 1000;
-    let mut run =
-        c.search.start(&Brief { space: &c.space, seed: 0, budget, raw: &raw, seeds: &[] });
+    let mut run = c.fitted.search.start(&Brief {
+        space: &c.space,
+        seed: 0,
+        budget,
+        raw: &raw,
+        proposals: &[],
+    });
     // The search draws one pose; it is told that this was the chosen one.
     assert_eq!(run.ask(budget).len(), 1);
     run.tell(&[see(Ask::plain(start.to_vec()))]);

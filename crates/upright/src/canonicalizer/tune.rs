@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::gate::Case;
 use crate::model::{Model, Tap};
 use crate::reduce::Reduce;
+use crate::role::Role;
 use crate::score;
 use crate::search;
 use crate::tune::{
@@ -119,6 +120,8 @@ impl Config {
         watch: &mut TuneWatch<'_>,
     ) -> Result<TuneReport> {
         self.check()?;
+        // Searches are tuned, wherever unfamiliar inputs go in the end.
+        let searching = &self.clone().with(Role::Router, Part::new("none"));
         let taps = candidates(&load(&[Tap::auto()])?, self.seed, load);
         let model = load(&taps)?;
         let (bank, held) = self.tuning_split(data, tune);
@@ -132,7 +135,7 @@ impl Config {
             serde_json::to_string(&self.space).unwrap_or_default()
         );
         let setup = Setup::new(self.score_knobs(tune, &taps)?, self.seed, &label);
-        let bare = Canonicalizer::bare(self, model)?;
+        let bare = Canonicalizer::bare(searching, &model.into())?;
         let views = tune.views.min(self.budget).max(1);
         let mut rig =
             Rig::build(self, &bare, (data.bank, &bank), &held, (views, worth), watch.watch)?;
@@ -147,20 +150,26 @@ impl Config {
             finished: scores.finished,
         };
         let Some(best) = scores.best else { return Ok(report) };
-        report.config.score = knobs::part(&best.point, SCORE).unwrap_or_else(|| self.score.clone());
+        if let Some(part) = knobs::part(&best.point, SCORE) {
+            report.config.parts[Role::Score] = part;
+        }
         if let Some(Value::Number(tap)) = best.point.get(TAP) {
             report.taps = taps.get(*tap as usize).cloned().into_iter().collect();
         }
         if !report.finished || tune.searches.is_empty() {
             return Ok(report);
         }
-        let tried = report.config.clone();
-        let mut c = tried.with_bank(load(&report.taps)?, data.bank, &bank, watch.watch)?;
+        let tried = report.config.clone().with(Role::Router, Part::new("none"));
+        let models = load(&report.taps)?.into();
+        let (c, _) = tried.with_bank(&models, data.bank, &bank, watch.watch)?;
         let second = log.map(second_log);
         let setup = Setup::new(
             self.search_knobs(tune)?,
             self.seed,
-            format!("{label}, {}", serde_json::to_string(&tried.score).unwrap_or_default()),
+            format!(
+                "{label}, {}",
+                serde_json::to_string(tried.part(Role::Score)).unwrap_or_default()
+            ),
         );
         let protocol = Protocol {
             second: tune.protocol.second,
@@ -168,7 +177,7 @@ impl Config {
             ..tune.protocol.clone()
         };
         let held = held.fewer(tune.samples / 3);
-        let mut searches = Searches { c: &mut c, held: &held, worth };
+        let mut searches = Searches { c, held: &held, worth };
         let found =
             protocol.run(setup, second.as_deref(), &mut searches, watch.stop, watch.trial)?;
         report.trials += found.study.all().count();
@@ -176,7 +185,7 @@ impl Config {
         if let Some(best) = &found.best
             && let Some(part) = knobs::part(&best.point, SEARCH)
         {
-            report.config.search = part;
+            report.config.parts[Role::Search] = part;
             report.searched = Some(values(&found));
         }
         Ok(report)
@@ -184,7 +193,7 @@ impl Config {
 
     /// The knobs of taps and scores; their defaults are this config.
     fn score_knobs(&self, tune: &TuneConfig, taps: &[Tap]) -> Result<Knobs> {
-        let names = first(&self.score.name, &tune.scores);
+        let names = first(&self.part(Role::Score).name, &tune.scores);
         let word = |n: &String| Value::Word(n.clone());
         let mut all = vec![Knob::choice(SCORE, names.iter().map(word).collect())];
         let mut free = Vec::new();
@@ -193,7 +202,7 @@ impl Config {
             if row.make.needs.features && !row.make.needs.head {
                 free.push(Value::Word(name.clone()));
             }
-            all.extend(own(SCORE, &self.score, name, row.params));
+            all.extend(own(SCORE, self.part(Role::Score), name, row.params));
         }
         if taps.len() > 1 && !free.is_empty() {
             let numbers = (0..taps.len()).map(|i| Value::Number(i as f64)).collect();
@@ -203,11 +212,11 @@ impl Config {
     }
 
     fn search_knobs(&self, tune: &TuneConfig) -> Result<Knobs> {
-        let names = first(&self.search.name, &tune.searches);
+        let names = first(&self.part(Role::Search).name, &tune.searches);
         let word = |n: &String| Value::Word(n.clone());
         let mut all = vec![Knob::choice(SEARCH, names.iter().map(word).collect())];
         for name in &names {
-            all.extend(own(SEARCH, &self.search, name, search::row(name)?.params));
+            all.extend(own(SEARCH, self.part(Role::Search), name, search::row(name)?.params));
         }
         Knobs::new(all)
     }
@@ -303,7 +312,7 @@ fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
 
 /// Searches of held-out inputs with a fitted score.
 struct Searches<'a, 'h> {
-    c: &'a mut Canonicalizer,
+    c: Canonicalizer,
     held: &'a Held<'h>,
     worth: Worth,
 }
@@ -318,14 +327,13 @@ impl Objective for Searches<'_, '_> {
             why: "the point names no search".into(),
             help: String::new(),
         })?;
-        let budget = self.c.config.budget;
-        self.c.set_search(part, budget)?;
+        let c = self.c.with_search(part)?;
         let mut cases: Vec<(bool, Case)> = Vec::new();
         for (step, (upright, transformed)) in self.held.slices(SLICES).enumerate() {
             for (kind, rows) in [(true, upright), (false, transformed)] {
-                let (batch, labels) = self.held.read(self.c, kind, &rows)?;
-                for (trace, truth) in self.c.trace(&batch)?.iter().zip(labels) {
-                    let best = self.c.read(trace).map(|a| a.look);
+                let (batch, labels) = self.held.read(&c, kind, &rows)?;
+                for (trace, truth) in c.trace(&batch)?.iter().zip(labels) {
+                    let best = c.read(trace).map(|a| a.look);
                     cases.push((kind, Case { raw: trace.raw_look(), best, truth }));
                 }
             }

@@ -1,11 +1,15 @@
-//! Evaluating views: warp, model, score, in chunks that bound the memory; and
-//! the way back, from energies to poses.
+//! Evaluating views: warp, model, proposer, score, in chunks that bound the
+//! memory; and the way back, from energies to poses.
 
 use super::Canonicalizer;
 use crate::error::Result;
 use crate::outputs::Outputs;
+use crate::proposer::{self, Proposal, Viewed};
+use crate::score::Context;
 use crate::search::{Ask, Seen};
+use crate::seed;
 use crate::tensor::{Batch, Matrix, argmax};
+use crate::trace::Proposed;
 use crate::warp::{self, View, warp};
 
 /// Most numbers held in warped views at a time: 64 MiB.
@@ -14,76 +18,185 @@ const ROOM: usize = 16 << 20;
 /// What was seen at a pose, and the view's logits.
 pub(super) type Evaluation = (Seen, Vec<f32>);
 
+/// The poses asked for of one input.
+pub(super) struct Asked<'r, 'p> {
+    /// The input's place in the batch.
+    pub(super) item: usize,
+    pub(super) asks: Vec<Ask>,
+    /// What was proposed so far.
+    pub(super) proposed: &'r [Proposed],
+    /// What the proposer knows of the input.
+    pub(super) run: &'r mut (dyn proposer::Run + 'p),
+}
+
+/// What came of them: one evaluation per ask, and what the proposer suggests now.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) evaluations: Vec<Evaluation>,
+    pub(super) proposals: Vec<Proposal>,
+}
+
 impl Canonicalizer {
-    /// Energy, label and logits of each asked pose of an item, in order.
-    ///
-    /// Gradients are given where they are asked for and the model has a gradient; a search
-    /// that gets none goes on without.
-    pub(super) fn evaluate(
-        &self,
-        batch: &Batch,
-        asked: &[(usize, Ask)],
-    ) -> Result<Vec<Evaluation>> {
-        let steep = |ask: &Ask| ask.gradient && self.model.differentiable().is_ok();
-        let mut seen: Vec<Option<Evaluation>> = vec![None; asked.len()];
-        for gradient in [false, true] {
-            let group: Vec<usize> =
-                (0..asked.len()).filter(|&i| steep(&asked[i].1) == gradient).collect();
-            let step = self.model.micro_batch();
-            let chunk = (ROOM / batch.signal().size() / step).max(1) * step;
-            for rows in group.chunks(chunk) {
-                let asks: Vec<&(usize, Ask)> = rows.iter().map(|&i| &asked[i]).collect();
-                for (&row, one) in rows.iter().zip(self.look(batch, &asks, gradient)?) {
-                    seen[row] = Some(one);
-                }
-            }
-        }
-        Ok(seen.into_iter().flatten().collect())
+    /// What the proposer is told of an input before any view.
+    pub(super) fn propose<'a>(
+        &'a self,
+        batch: &'a Batch,
+        item: usize,
+    ) -> Box<dyn proposer::Run + 'a> {
+        let content = batch.item(item);
+        self.fitted.proposer.start(proposer::Brief {
+            space: &self.space,
+            signal: batch.signal(),
+            item: content,
+            seed: seed::of_content(self.config.seed, content),
+        })
     }
 
-    /// Evaluates some poses together, all with or all without gradient.
+    /// Outputs and energies of inputs as they are, and for each a proposer that was told of
+    /// it, with what it suggests.
+    #[expect(clippy::type_complexity, reason = "used in two places")]
+    pub(super) fn identity<'a>(
+        &'a self,
+        batch: &'a Batch,
+    ) -> Result<(Outputs, Vec<f32>, Vec<(Box<dyn proposer::Run + 'a>, Vec<Proposal>)>)> {
+        let outputs = self.model.run(batch)?;
+        let pose = self.space.identity();
+        let runs: Vec<_> = (0..batch.len())
+            .map(|item| {
+                let mut run = self.propose(batch, item);
+                let suggested = tell(run.as_mut(), &outputs, &[(item, &pose)]);
+                (run, suggested)
+            })
+            .collect();
+        let contexts: Vec<Context> = runs
+            .iter()
+            .map(|(run, _)| Context {
+                pose: &pose,
+                raw: true,
+                proposal: None,
+                proposer: run.as_ref(),
+            })
+            .collect();
+        let energies = self.fitted.score.energy_of(&outputs, &contexts);
+        Ok((outputs, energies, runs))
+    }
+
+    /// Looks at the asked poses of some inputs, tells the proposers, and gives energies.
+    ///
+    /// Gradients are given where they are asked for and the model has a gradient; a search
+    /// that gets none goes on without. All views of an input without gradient are told to its
+    /// proposer before any of them gets its energy; those with gradient afterwards.
+    pub(super) fn evaluate(&self, batch: &Batch, asked: &mut [Asked]) -> Result<Vec<Told>> {
+        let wanted = asked.iter().flat_map(|a| &a.asks).any(|ask| ask.gradient);
+        let able = wanted && self.model.differentiable().is_ok();
+        let mut told: Vec<Told> = asked.iter().map(|_| Told::default()).collect();
+        let mut found: Vec<Vec<Option<Evaluation>>> =
+            asked.iter().map(|a| vec![None; a.asks.len()]).collect();
+        for gradient in [false, true] {
+            let mine = |ask: &Ask| (ask.gradient && able) == gradient;
+            let room = (ROOM / batch.signal().size()).max(1);
+            let mut start = 0;
+            while start < asked.len() {
+                // A chunk holds whole inputs, so that what a proposer knows at an energy does
+                // not depend on the other inputs.
+                let (mut end, mut views) = (start, 0);
+                while end < asked.len() {
+                    let more = asked[end].asks.iter().filter(|a| mine(a)).count();
+                    if views > 0 && views + more > room {
+                        break;
+                    }
+                    views += more;
+                    end += 1;
+                }
+                if views > 0 {
+                    let rows: Vec<(usize, usize)> = (start..end)
+                        .flat_map(|i| (0..asked[i].asks.len()).map(move |k| (i, k)))
+                        .filter(|&(i, k)| mine(&asked[i].asks[k]))
+                        .collect();
+                    let seen = if gradient {
+                        self.look_and_differentiate(batch, asked, &rows, &mut told)?
+                    } else {
+                        self.look(batch, asked, &rows, &mut told)?
+                    };
+                    for ((i, k), one) in rows.into_iter().zip(seen) {
+                        found[i][k] = Some(one);
+                    }
+                }
+                start = end;
+            }
+        }
+        for (told, found) in told.iter_mut().zip(found) {
+            told.evaluations = found.into_iter().flatten().collect();
+        }
+        Ok(told)
+    }
+
     fn look(
         &self,
         batch: &Batch,
-        asks: &[&(usize, Ask)],
-        gradient: bool,
+        asked: &mut [Asked],
+        rows: &[(usize, usize)],
+        told: &mut [Told],
     ) -> Result<Vec<Evaluation>> {
-        let views: Vec<View> = asks
-            .iter()
-            .map(|(item, ask)| View { item: *item, map: self.space.map(&ask.pose) })
-            .collect();
+        let warped = warp(batch, &self.views(asked, rows), &self.config.resample)?;
+        let outputs = self.model.run(&warped)?;
+        tell_all(asked, rows, &outputs, told);
+        let energies = self.fitted.score.energy_of(&outputs, &contexts(asked, rows));
+        Ok(self.evaluations(asked, rows, &outputs, energies, None))
+    }
+
+    fn look_and_differentiate(
+        &self,
+        batch: &Batch,
+        asked: &mut [Asked],
+        rows: &[(usize, usize)],
+        told: &mut [Told],
+    ) -> Result<Vec<Evaluation>> {
+        let views = self.views(asked, rows);
         let warped = warp(batch, &views, &self.config.resample)?;
-        if !gradient {
-            let outputs = self.model.run(&warped)?;
-            return Ok(self.told(asks, &outputs, self.score.energy(&outputs), None));
-        }
-        let mut energies = Vec::with_capacity(asks.len());
+        let mut energies = Vec::with_capacity(rows.len());
+        let contexts = contexts(asked, rows);
         let (outputs, d) = self.model.run_with_pullback(&warped, |_, o| {
-            let (energy, d) = self.score.energy_and_pullback(o);
+            let own = &contexts[energies.len()..energies.len() + o.len()];
+            let (energy, d) = self.fitted.score.energy_of_and_pullback(o, own);
             energies.extend(energy);
             Ok(d)
         })?;
+        drop(contexts);
+        tell_all(asked, rows, &outputs, told);
         let slopes = warp::pullback(batch, &views, &self.config.resample, &d)?;
-        Ok(self.told(asks, &outputs, energies, Some(&slopes)))
+        Ok(self.evaluations(asked, rows, &outputs, energies, Some(&slopes)))
     }
 
-    fn told(
+    fn views(&self, asked: &[Asked], rows: &[(usize, usize)]) -> Vec<View> {
+        rows.iter()
+            .map(|&(i, k)| View {
+                item: asked[i].item,
+                map: self.space.map(&asked[i].asks[k].pose),
+            })
+            .collect()
+    }
+
+    fn evaluations(
         &self,
-        asks: &[&(usize, Ask)],
+        asked: &[Asked],
+        rows: &[(usize, usize)],
         outputs: &Outputs,
         energies: Vec<f32>,
         slopes: Option<&Matrix>,
     ) -> Vec<Evaluation> {
-        asks.iter()
+        rows.iter()
             .zip(energies)
             .zip(outputs.logits.iter())
             .enumerate()
-            .map(|(i, (((_, ask), energy), logits))| {
+            .map(|(row, ((&(i, k), energy), logits))| {
+                let Ask { pose, follows, .. } = &asked[i].asks[k];
                 let seen = Seen {
-                    pose: ask.pose.clone(),
+                    pose: pose.clone(),
                     energy,
                     label: argmax(logits) as u32,
-                    gradient: slopes.map(|m| self.slope(&ask.pose, m.row(i))),
+                    gradient: slopes.map(|m| self.slope(pose, m.row(row))),
+                    follows: *follows,
                 };
                 (seen, logits.to_vec())
             })
@@ -98,4 +211,48 @@ impl Canonicalizer {
             .map(|d| d.entries().iter().zip(by_map).map(|(d, m)| d * m).sum())
             .collect()
     }
+}
+
+/// Tells every input's proposer of its views among some rows.
+fn tell_all(asked: &mut [Asked], rows: &[(usize, usize)], outputs: &Outputs, told: &mut [Told]) {
+    let mut row = 0;
+    for own in rows.chunk_by(|a, b| a.0 == b.0) {
+        let Asked { asks, run, .. } = &mut asked[own[0].0];
+        let views: Vec<(usize, &Vec<f32>)> =
+            own.iter().enumerate().map(|(n, &(_, k))| (row + n, &asks[k].pose)).collect();
+        told[own[0].0].proposals.extend(tell(&mut **run, outputs, &views));
+        row += own.len();
+    }
+}
+
+/// Tells a proposer of some rows of outputs, each with its pose.
+fn tell(
+    run: &mut dyn proposer::Run,
+    outputs: &Outputs,
+    views: &[(usize, &Vec<f32>)],
+) -> Vec<Proposal> {
+    let features: Vec<Vec<&[f32]>> = views
+        .iter()
+        .map(|&(row, _)| outputs.features.iter().map(|f| f.row(row)).collect())
+        .collect();
+    let viewed: Vec<Viewed> = views
+        .iter()
+        .zip(&features)
+        .map(|(&(row, pose), features)| Viewed { pose, logits: outputs.logits.row(row), features })
+        .collect();
+    run.tell(&viewed)
+}
+
+fn contexts<'a>(asked: &'a [Asked], rows: &[(usize, usize)]) -> Vec<Context<'a>> {
+    rows.iter()
+        .map(|&(i, k)| {
+            let Asked { asks, proposed, run, .. } = &asked[i];
+            Context {
+                pose: &asks[k].pose,
+                raw: false,
+                proposal: asks[k].follows.and_then(|n| proposed.get(n)).map(|p| &p.proposal),
+                proposer: &**run,
+            }
+        })
+        .collect()
 }

@@ -4,7 +4,7 @@ use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
 use crate::onnx::proto::{ModelProto, ValueInfoProto};
-use crate::registry::{Kind, find};
+use crate::registry::{Kind, Requires, find};
 
 mod lanes;
 mod numbers;
@@ -72,6 +72,8 @@ pub struct Make {
 }
 
 const NO_PARAMS: &[Param] = &[];
+
+impl Requires for Make {}
 
 /// Every engine of this build.
 pub const TABLE: &[Kind<Make>] = &[

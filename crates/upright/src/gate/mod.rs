@@ -6,7 +6,7 @@
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
-use crate::registry::{Kind, find};
+use crate::registry::{Kind, Requires, find};
 use crate::state::State;
 
 mod always;
@@ -92,6 +92,12 @@ pub struct Make {
     pub fit: fn(&Settings, &Calibration) -> Result<Box<dyn Gate>>,
     /// Restores it from what [`Gate::state`] stored.
     pub load: fn(&Settings, &State) -> Result<Box<dyn Gate>>,
+}
+
+impl Requires for Make {
+    fn requires(&self) -> Vec<&'static str> {
+        if self.searched { vec!["labels", "searches"] } else { vec![] }
+    }
 }
 
 /// Every gate.

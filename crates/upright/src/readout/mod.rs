@@ -6,7 +6,7 @@
 use crate::config::{Part, Settings};
 use crate::error::Result;
 use crate::gate::Look;
-use crate::registry::{Kind, find};
+use crate::registry::{Kind, Requires, find};
 use crate::state::State;
 use crate::trace::Trace;
 
@@ -42,6 +42,8 @@ pub struct Make {
     /// Restores it from what [`Readout::state`] stored.
     pub load: fn(&Settings, &State) -> Result<Box<dyn Readout>>,
 }
+
+impl Requires for Make {}
 
 /// Every readout.
 pub const TABLE: &[Kind<Make>] = &[lowest::KIND, vote::KIND];

@@ -91,7 +91,7 @@ mod tests {
     use crate::search::Seen;
 
     fn seen(energy: f32, label: u32) -> Seen {
-        Seen { pose: vec![energy], energy, label, gradient: None }
+        Seen { pose: vec![energy], energy, label, gradient: None, follows: None }
     }
 
     /// Energies 3 (the input), 0, 0.1, 0.1 with labels 0, 0, 1, 1, each certain. Weights at

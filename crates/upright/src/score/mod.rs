@@ -8,7 +8,8 @@
 use crate::config::Part;
 use crate::error::{Error, Result};
 use crate::outputs::{Cotangents, Head, Outputs};
-use crate::registry::{Kind, find};
+use crate::proposer::{self, Proposal};
+use crate::registry::{Kind, Requires, find};
 use crate::state::State;
 
 mod ash;
@@ -58,6 +59,22 @@ pub trait Score: Send + Sync + std::fmt::Debug {
         (self.energy(outputs), self.pullback(outputs))
     }
 
+    /// [`Score::energy`] for scores that also weigh how each view came about.
+    fn energy_of(&self, outputs: &Outputs, views: &[Context<'_>]) -> Vec<f32> {
+        let _ = views;
+        self.energy(outputs)
+    }
+
+    /// [`Score::energy_of`] with the derivative of each row's energy.
+    fn energy_of_and_pullback(
+        &self,
+        outputs: &Outputs,
+        views: &[Context<'_>],
+    ) -> (Vec<f32>, Cotangents) {
+        let _ = views;
+        self.energy_and_pullback(outputs)
+    }
+
     /// What to store so that `load` gives the same score, bit for bit.
     fn state(&self) -> State;
 
@@ -71,6 +88,26 @@ pub trait Score: Send + Sync + std::fmt::Debug {
     /// What is worth knowing about the fit, e.g. what compressing the bank has lost.
     fn note(&self) -> Option<String> {
         None
+    }
+}
+
+/// How a view came about.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Its pose.
+    pub pose: &'a [f32],
+    /// Whether it is the input as it is.
+    pub raw: bool,
+    /// The proposal that it follows, if any.
+    pub proposal: Option<&'a Proposal>,
+    /// What the proposer knows of the input, views without gradient of this turn included.
+    pub proposer: &'a dyn proposer::Run,
+}
+
+impl std::fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Context { pose, raw, proposal, .. } = self;
+        write!(f, "Context({pose:?}, raw {raw}, {proposal:?})")
     }
 }
 
@@ -121,6 +158,20 @@ pub struct Make {
     pub fit: fn(&crate::config::Settings, &Bank) -> Result<Box<dyn Score>>,
     /// Restores it from what [`Score::state`] stored.
     pub load: fn(&crate::config::Settings, &State) -> Result<Box<dyn Score>>,
+}
+
+impl Requires for Make {
+    fn requires(&self) -> Vec<&'static str> {
+        let Needs { features, head, labels, transformed } = self.needs;
+        let all = [
+            ("logits", true),
+            ("features", features),
+            ("head", head),
+            ("labels", labels),
+            ("transformed", transformed),
+        ];
+        all.into_iter().filter_map(|(name, needed)| needed.then_some(name)).collect()
+    }
 }
 
 /// Every score.

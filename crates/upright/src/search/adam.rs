@@ -88,7 +88,7 @@ impl<'a> Chains<'a> {
         self.asked.clear();
         for (i, chain) in self.all.iter().enumerate() {
             let Some(steps) = chain.steps else { continue };
-            let ask = Ask { pose: chain.pose.clone(), gradient: steps > 0 };
+            let ask = Ask { gradient: steps > 0, ..Ask::plain(chain.pose.clone()) };
             if ask.cost() > left {
                 break;
             }
@@ -174,7 +174,7 @@ mod tests {
             asked.push((ask.pose[0], ask.gradient, chains.ends(0)));
             let gradient = ask.gradient.then(|| vec![-2.0]);
             let pose = ask.pose.clone();
-            assert!(chains.tell(&[Seen { pose, energy: 0.0, label: 0, gradient }]));
+            assert!(chains.tell(&[Seen { pose, energy: 0.0, label: 0, gradient, follows: None }]));
         }
         let wrapped = 3.2 - std::f32::consts::TAU;
         assert_eq!(asked.len(), 3);

@@ -12,7 +12,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::design::{Design, stream};
-use super::moves::{moved, order, rank};
+use super::moves::{order, rank};
 use super::{Ask, Brief, Make, Run, Search, Seen};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -90,7 +90,7 @@ impl Run for Walk<'_> {
         self.chains
             .iter()
             .take(room)
-            .map(|c| Ask::plain(moved(space, &c.pose, &proposal(space, size, rng))))
+            .map(|c| Ask::plain(space.moved(&c.pose, &proposal(space, size, rng))))
             .collect()
     }
 

@@ -1,8 +1,8 @@
 //! Bayesian optimisation: a Gaussian process is fitted to what was seen and
 //! asked where the energy is expected to fall most. Needs no gradient.
 //!
-//! A share of the budget goes to the poses that the input's moments suggest
-//! ([`crate::moments`]) and, where there are not enough of them, to Sobol
+//! A share of the budget goes to the poses that the proposer suggests
+//! ([`crate::proposer`]) and, where there are not enough of them, to Sobol
 //! poses. Then each round fits a process over the poses' maps
 //! ([`process::Process`]), draws candidates (Sobol poses, and poses around the
 //! lowest ones of different predicted classes, the rivals) and asks for `batch`
@@ -14,7 +14,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::design::{Design, stream};
-use super::moves::{moved, opening, order, part, rank, rivals};
+use super::moves::{opening, order, part, rank, rivals};
 use super::{Ask, Brief, Make, Run, Search, Seen};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "Gaussian process over the views' maps, expected improvement",
     params: &[
         Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the first poses"),
-        Param::flag("moments", true, "take the first poses from the input's moments"),
+        Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
         Param::whole("batch", 4, 1, 64, "poses asked for at a time"),
         Param::whole("rivals", 3, 1, 64, "classes whose lowest poses are improved in turn"),
     ],
@@ -53,7 +53,7 @@ const MOST: usize = 128;
 #[derive(Debug)]
 struct Bayes {
     share: f64,
-    moments: bool,
+    proposals: bool,
     batch: usize,
     rivals: usize,
 }
@@ -62,7 +62,7 @@ struct Bayes {
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Bayes {
         share: settings.real("share"),
-        moments: settings.flag("moments"),
+        proposals: settings.flag("proposals"),
         batch: settings.whole("batch"),
         rivals: settings.whole("rivals"),
     }))
@@ -80,11 +80,12 @@ struct Guessing<'a> {
 }
 
 impl Search for Bayes {
-    fn seeds(&self, budget: usize) -> usize {
-        if self.moments { part(budget, self.share) } else { 0 }
+    fn first(&self, budget: usize) -> usize {
+        if self.proposals { part(budget, self.share) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+        let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
         let (points, drawn) = opening(brief, part(brief.budget, self.share), Design::Sobol);
         Box::new(Guessing {
             settings: self,
@@ -137,7 +138,7 @@ impl Guessing<'_> {
                 let step: Vec<f32> = (0..self.space.size())
                     .map(|_| reach * (2.0 * seed::unit(&mut self.rng) - 1.0))
                     .collect();
-                let pose = moved(self.space, &low.pose, &step);
+                let pose = self.space.moved(&low.pose, &step);
                 candidates.push(Candidate { pose, rival: Some(rival) });
             }
         }

@@ -10,7 +10,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::design::stream;
-use super::moves::{moved, order, rank};
+use super::moves::{order, rank};
 use super::{Ask, Seen};
 use crate::seed;
 use crate::space::Space;
@@ -70,7 +70,7 @@ impl<'a> Evolve<'a> {
             let step = direction(self.space, &mut self.rng, basin);
             for sign in [1.0, -1.0] {
                 let step: Vec<f32> = step.iter().map(|s| sign * s).collect();
-                asks.push(Ask::plain(moved(self.space, &basin.pose, &step)));
+                asks.push(Ask::plain(self.space.moved(&basin.pose, &step)));
                 self.asked.push(i);
             }
         }
@@ -150,7 +150,7 @@ mod tests {
     use crate::space::SpaceConfig;
 
     fn seen(pose: Vec<f32>, energy: f32, label: u32) -> Seen {
-        Seen { pose, energy, label, gradient: None }
+        Seen { pose, energy, label, gradient: None, follows: None }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
-use crate::registry::{Kind, find};
+use crate::proposer::Proposal;
+use crate::registry::{Kind, Requires, find};
 use crate::space::Space;
 
 mod adam;
@@ -27,16 +28,13 @@ mod random_refine;
 mod rivals;
 mod swarm;
 
-pub use design::sobol;
 #[cfg(test)]
 pub(crate) use design::unit as unit_for_tests;
-pub(crate) use moves::moved;
 
 /// Settings of a search.
 pub trait Search: Send + Sync + std::fmt::Debug {
-    /// How many poses it wants to be told that the input's moments suggest
-    /// ([`Brief::seeds`]).
-    fn seeds(&self, budget: usize) -> usize {
+    /// How many poses it wants proposed from the input alone ([`Brief::proposals`]).
+    fn first(&self, budget: usize) -> usize {
         let _ = budget;
         0
     }
@@ -53,6 +51,12 @@ pub trait Run: Send {
 
     /// What was seen at the poses of the last ask, in the same order.
     fn tell(&mut self, seen: &[Seen]);
+
+    /// What the proposer suggests after these views, best first. Proposals are numbered in
+    /// the order of [`Brief::proposals`] and of telling; [`Ask::following`] names the number.
+    fn suggest(&mut self, proposals: &[Proposal]) {
+        let _ = proposals;
+    }
 
     /// The chosen evaluation, numbered in the order of telling from 0.
     /// `None`: the lowest energy seen, the first of equals.
@@ -72,9 +76,9 @@ pub struct Brief<'a> {
     pub budget: usize,
     /// What was seen at the identity.
     pub raw: &'a Seen,
-    /// Poses inside the domain that the input's moments suggest, spread over the angles:
-    /// as many as the search wants, fewer, or none where moments mean nothing.
-    pub seeds: &'a [Vec<f32>],
+    /// Poses that the proposer suggests, best first: from the input alone at most as many as
+    /// the search wants ([`Search::first`]), then those it suggests after the identity.
+    pub proposals: &'a [Proposal],
 }
 
 /// A pose to evaluate.
@@ -84,12 +88,19 @@ pub struct Ask {
     pub pose: Vec<f32>,
     /// Whether the gradient of the energy is wanted too, which doubles the cost.
     pub gradient: bool,
+    /// The number of the proposal that it follows, if any.
+    pub follows: Option<usize>,
 }
 
 impl Ask {
     /// A pose without gradient.
     pub fn plain(pose: Vec<f32>) -> Self {
-        Ask { pose, gradient: false }
+        Ask { pose, gradient: false, follows: None }
+    }
+
+    /// A pose without gradient that follows a numbered proposal.
+    pub fn following(pose: Vec<f32>, proposal: usize) -> Self {
+        Ask { follows: Some(proposal), ..Ask::plain(pose) }
     }
 
     /// What it costs: 1 for a forward pass, 2 with the gradient.
@@ -109,6 +120,15 @@ pub struct Seen {
     pub label: u32,
     /// Derivative of the energy with respect to the pose, if it was asked for.
     pub gradient: Option<Vec<f32>>,
+    /// The number of the proposal that it follows, if any.
+    pub follows: Option<usize>,
+}
+
+impl Seen {
+    /// A view without gradient that follows no proposal.
+    pub fn new(pose: Vec<f32>, energy: f32, label: u32) -> Self {
+        Seen { pose, energy, label, gradient: None, follows: None }
+    }
 }
 
 /// How to make a search.
@@ -118,6 +138,12 @@ pub struct Make {
     pub gradient: bool,
     /// Makes it from checked settings.
     pub build: fn(&Settings) -> Result<Box<dyn Search>>,
+}
+
+impl Requires for Make {
+    fn requires(&self) -> Vec<&'static str> {
+        if self.gradient { vec!["gradients"] } else { vec![] }
+    }
 }
 
 /// Every search.

@@ -1,5 +1,4 @@
-//! What searches share: ordering energies and moving poses by shares of the
-//! domain.
+//! What searches share: ordering energies, and steps from pose to pose.
 
 use super::design::Design;
 use super::{Ask, Brief, Seen};
@@ -26,15 +25,6 @@ pub(super) fn home(brief: &Brief<'_>) -> (Vec<f32>, f32) {
     }
     brief.space.settle(&mut pose);
     (pose, f32::INFINITY)
-}
-
-/// A pose moved by `step`, in shares of each axis' extent, and settled.
-pub(crate) fn moved(space: &Space, pose: &[f32], step: &[f32]) -> Vec<f32> {
-    let mut pose = pose.to_vec();
-    for (i, axis) in space.axes().iter().enumerate() {
-        axis.step(&mut pose[space.part(i)], &step[space.part(i)]);
-    }
-    pose
 }
 
 /// The step that leads from one pose to another, in shares of each axis'
@@ -67,14 +57,15 @@ pub(super) fn part(budget: usize, share: f64) -> usize {
     ((budget as f64 * share).ceil() as usize).clamp(1, budget.max(1)).min(budget)
 }
 
-/// The first `count` poses to look at: those that the brief suggests, then those of a
+/// The first `count` poses to look at: those that are proposed, then those of a
 /// design; and how many the design gave.
 pub(super) fn opening(brief: &Brief<'_>, count: usize, design: Design) -> (Vec<Ask>, usize) {
-    let seeds = &brief.seeds[..count.min(brief.seeds.len())];
-    let drawn = count - seeds.len();
+    let proposals = &brief.proposals[..count.min(brief.proposals.len())];
+    let drawn = count - proposals.len();
+    let followed = proposals.iter().enumerate().map(|(i, p)| Ask::following(p.pose.clone(), i));
     let points = design.points(0..drawn, brief.space.cube(), brief.seed);
-    let points = points.iter().map(|p| brief.space.draw(p));
-    (seeds.iter().cloned().chain(points).map(Ask::plain).collect(), drawn)
+    let points = points.iter().map(|p| Ask::plain(brief.space.draw(p)));
+    (followed.chain(points).collect(), drawn)
 }
 
 /// Poses of one class count as different basins from this distance on, which is that of
@@ -120,7 +111,7 @@ mod tests {
         // 3 to -3 radians is 2 pi - 6 = 0.2832 forwards, 0.0451 of the circle.
         assert!((step[0] - 0.0451).abs() < 1e-3, "{step:?}");
         assert!((step[1] + 0.6).abs() < 1e-5, "{step:?}");
-        assert!(space.distance(&moved(&space, &a, &step), &b) < 1e-4);
+        assert!(space.distance(&space.moved(&a, &step), &b) < 1e-4);
     }
 
     #[test]
@@ -128,7 +119,7 @@ mod tests {
         let space = space("flip,rotate");
         let step = toward(&space, &[0.0, 1.0], &[1.0, 1.0]);
         assert_eq!(step[0].to_bits(), 1f32.to_bits());
-        assert_eq!(moved(&space, &[0.0, 1.0], &step)[0].to_bits(), 1f32.to_bits());
+        assert_eq!(space.moved(&[0.0, 1.0], &step)[0].to_bits(), 1f32.to_bits());
     }
 
     /// Lowest first: class 1 at 0.0 and 0.1, class 2 at 3.0; then, since only two classes
@@ -138,7 +129,13 @@ mod tests {
         let space = space("rotate");
         let seen: Vec<Seen> = [(0.0, 1.0, 1), (0.1, 1.5, 1), (-1.5, 2.5, 1), (3.0, 2.0, 2)]
             .into_iter()
-            .map(|(angle, energy, label)| Seen { pose: vec![angle], energy, label, gradient: None })
+            .map(|(angle, energy, label)| Seen {
+                pose: vec![angle],
+                energy,
+                label,
+                gradient: None,
+                follows: None,
+            })
             .collect();
         let angles =
             |n| -> Vec<f32> { rivals(&space, &seen, n).iter().map(|s| s.pose[0]).collect() };

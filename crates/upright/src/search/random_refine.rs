@@ -242,7 +242,7 @@ mod tests {
                 15 => 0.5,
                 _ => 1.0 + 0.01 * i as f32,
             };
-            seen.push(Seen { pose: vec![pose], energy, label: 0, gradient: None });
+            seen.push(Seen { pose: vec![pose], energy, label: 0, gradient: None, follows: None });
         }
         assert_eq!(select(&space, &seen, 2, false), [30, 0]);
         assert_eq!(select(&space, &seen, 2, true), [30, 15]);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn acceptance_says_which_poses_may_answer() {
         let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
-        let raw = Seen { pose: vec![0.0], energy: 9.0, label: 0, gradient: None };
+        let raw = Seen { pose: vec![0.0], energy: 9.0, label: 0, gradient: None, follows: None };
         for (acceptance, want) in [("always", Some(7)), ("final", Some(2)), ("step", None)] {
             let part = Part::new("random-refine")
                 .word("acceptance", acceptance)
@@ -264,8 +264,13 @@ mod tests {
                 .number("runs", 1.0)
                 .number("steps", 1.0);
             let search = build(&part.resolve(KIND.params).unwrap()).unwrap();
-            let mut run =
-                search.start(&Brief { space: &space, seed: 1, budget: 9, raw: &raw, seeds: &[] });
+            let mut run = search.start(&Brief {
+                space: &space,
+                seed: 1,
+                budget: 9,
+                raw: &raw,
+                proposals: &[],
+            });
             let mut energies = [5.0, 6.0, 1.0, 7.0, 8.0, 9.0, 0.5, 3.0].into_iter();
             let mut room = 9;
             loop {
@@ -278,6 +283,7 @@ mod tests {
                         energy: energies.next().unwrap(),
                         label: 0,
                         gradient: a.gradient.then(|| vec![1.0]),
+                        follows: None,
                     })
                     .collect();
                 if told.is_empty() {

@@ -1,8 +1,8 @@
 //! Rivals: refine the best pose of each of a few predicted classes before
 //! comparing them. Needs no gradient.
 //!
-//! A share of the budget goes to poses that the input's moments suggest
-//! ([`crate::moments`]) and, where there are not enough of them, to Sobol poses
+//! A share of the budget goes to poses that the proposer suggests
+//! ([`crate::proposer`]) and, where there are not enough of them, to Sobol poses
 //! (or another design). Of what was seen, the lowest pose of each of the lowest
 //! `rivals` predicted classes becomes a basin; where fewer classes were
 //! predicted, the lowest poses that lie apart fill up. The rest of the budget refines all basins in turn by
@@ -22,7 +22,7 @@ use crate::space::Space;
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "rivals",
-    about: "poses by moments, then small steps around the best pose of each of a few classes",
+    about: "proposed poses, then small steps around the best pose of each of a few classes",
     params: &[
         Param::whole("rivals", 3, 1, 64, "basins refined"),
         Param::real(
@@ -30,9 +30,9 @@ pub(super) const KIND: Kind<Make> = Kind {
             0.7,
             0.0,
             1.0,
-            "share of the budget for the first poses; at most half where moments suggest none",
+            "share of the budget for the first poses; at most half where nothing is proposed",
         ),
-        Param::flag("moments", true, "take the first poses from the input's moments"),
+        Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
         Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent"),
         Param::word("design", Design::WORDS, "how the random poses are spread"),
     ],
@@ -43,7 +43,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 struct Rivals {
     count: usize,
     share: f64,
-    moments: bool,
+    proposals: bool,
     radius: f32,
     design: Design,
 }
@@ -53,7 +53,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Rivals {
         count: settings.whole("rivals"),
         share: settings.real("share"),
-        moments: settings.flag("moments"),
+        proposals: settings.flag("proposals"),
         radius: settings.real("radius") as f32,
         design: Design::parse(settings.word("design")),
     }))
@@ -68,13 +68,14 @@ struct Refining<'a> {
 }
 
 impl Search for Rivals {
-    fn seeds(&self, budget: usize) -> usize {
-        if self.moments { part(budget, self.share) } else { 0 }
+    fn first(&self, budget: usize) -> usize {
+        if self.proposals { part(budget, self.share) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+        let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
         let mut count = part(brief.budget, self.share);
-        if brief.seeds.is_empty() {
+        if brief.proposals.is_empty() {
             count = count.min(brief.budget.div_ceil(2));
         }
         Box::new(Refining {

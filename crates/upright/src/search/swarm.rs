@@ -12,7 +12,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::design::{Design, stream};
-use super::moves::{moved, rank, toward};
+use super::moves::{rank, toward};
 use super::{Ask, Brief, Make, Run, Search, Seen, lowest};
 use crate::config::{Param, Settings};
 use crate::error::Result;
@@ -129,7 +129,7 @@ impl Flight<'_> {
                 let most = if discrete[k] { 1.0 } else { s.speed };
                 *v = (s.inertia * *v + pull).clamp(-most, most);
             }
-            particle.pose = moved(self.space, &particle.pose, &particle.speed);
+            particle.pose = self.space.moved(&particle.pose, &particle.speed);
         }
     }
 }

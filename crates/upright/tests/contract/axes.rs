@@ -122,7 +122,7 @@ fn spread(axis: &dyn Axis, count: u32) -> Vec<Vec<f32>> {
     (0..count)
         .map(|i| {
             let mut pose = vec![0.0; axis.size()];
-            axis.draw(&upright::search::sobol(i, axis.cube(), 3), &mut pose);
+            axis.draw(&upright::seed::sobol(i, axis.cube(), 3), &mut pose);
             pose
         })
         .collect()
@@ -239,7 +239,7 @@ fn the_lattice_of_rotate3_has_small_holes() {
     let sobol: Vec<Vec<f32>> = (0..60)
         .map(|i| {
             let mut pose = vec![0.0; 6];
-            axis.draw(&upright::search::sobol(i, 3, 11), &mut pose);
+            axis.draw(&upright::seed::sobol(i, 3, 11), &mut pose);
             pose
         })
         .collect();

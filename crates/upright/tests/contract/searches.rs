@@ -21,6 +21,7 @@ fn run(
         label: 0,
         gradient: gradient.then(|| slope(space, &pose, energy)),
         pose,
+        follows: None,
     };
     rounds(search, space, budget, seed, &see).concat()
 }
@@ -34,7 +35,7 @@ fn rounds(
     see: &dyn Fn(Vec<f32>, bool) -> Seen,
 ) -> Vec<Vec<Seen>> {
     let raw = see(space.identity(), false);
-    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, seeds: &[] });
+    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, proposals: &[] });
     let (mut seen, mut cost): (Vec<Vec<Seen>>, usize) = (Vec::new(), 0);
     loop {
         let asks = run.ask(budget - cost);
@@ -123,9 +124,10 @@ fn no_search_asks_without_room() {
     for row in TABLE {
         let search = search::make(&Part::new(row.name)).unwrap();
         let space = space("rotate");
-        let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
+        let raw =
+            Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None, follows: None };
         let mut run =
-            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, seeds: &[] });
+            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, proposals: &[] });
         assert!(run.ask(0).is_empty(), "{}", row.name);
     }
 }
@@ -225,6 +227,7 @@ fn refining_searches_beat_plain_random_search_in_five_dimensions() {
         label: 0,
         gradient: gradient.then(|| slope(&space, &pose, &affine_bowl)),
         pose,
+        follows: None,
     };
     let random = mean_best(&Part::new("random"), &see);
     for name in ["random-refine", "descent", "annealing", "bayes", "rivals"] {
@@ -240,6 +243,7 @@ fn searches_by_gradient_refine_without_one_too() {
         label: 0,
         gradient: None,
         pose,
+        follows: None,
     };
     let random = mean_best(&Part::new("random"), &see);
     for name in ["random-refine", "descent"] {
@@ -256,6 +260,7 @@ fn shape(part: &Part) -> Vec<(usize, usize)> {
         label: 0,
         gradient: gradient.then(|| slope(&space, &pose, &affine_bowl)),
         pose,
+        follows: None,
     };
     let search = search::make(part).unwrap();
     rounds(search.as_ref(), &space, 60, 3, &see)
@@ -343,7 +348,7 @@ fn rivals_follow_a_class_that_is_not_the_lowest_at_first() {
         let deep = 12.0 * (1.0 - (pose[0] - 1.2).cos());
         let label = u32::from(pose[0] > 0.4 && pose[0] < 2.0);
         let energy = if label == 1 { 0.3 + deep } else { shallow };
-        Seen { energy, label, gradient: None, pose }
+        Seen { energy, label, gradient: None, pose, follows: None }
     };
     let space = space("rotate");
     let search = search::make(&Part::new("rivals")).unwrap();

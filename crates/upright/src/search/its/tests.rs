@@ -11,7 +11,7 @@ fn space(text: &str) -> Space {
 fn seen(energies: &[f32]) -> Vec<Seen> {
     energies
         .iter()
-        .map(|&energy| Seen { pose: vec![0.0], energy, label: 0, gradient: None })
+        .map(|&energy| Seen { pose: vec![0.0], energy, label: 0, gradient: None, follows: None })
         .collect()
 }
 
@@ -104,11 +104,16 @@ fn orbits_include_their_ends_once() {
 #[test]
 fn unique_hypotheses_are_of_different_classes() {
     let space = space("rotate,shear-x");
-    let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
+    let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None, follows: None };
     for (unique, second) in [(false, 1), (true, 2)] {
         let settings = Its { unique, offset: false, ..its(scoring("plain", "own")) };
-        let mut run =
-            settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw, seeds: &[] });
+        let mut run = settings.start(&Brief {
+            space: &space,
+            seed: 1,
+            budget: 12,
+            raw: &raw,
+            proposals: &[],
+        });
         let first = run.ask(12);
         assert_eq!(first.len(), 4);
         let told: Vec<Seen> = first
@@ -119,6 +124,7 @@ fn unique_hypotheses_are_of_different_classes() {
                 energy,
                 label,
                 gradient: None,
+                follows: None,
             })
             .collect();
         run.tell(&told);
@@ -135,18 +141,29 @@ fn unique_hypotheses_are_of_different_classes() {
 #[test]
 fn a_change_of_mind_lets_a_later_hypothesis_answer() {
     let space = space("rotate,shear-x");
-    let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None };
+    let raw = Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None, follows: None };
     for (mind, leaves) in [(false, 4..8), (true, 8..12)] {
         let settings = Its { mind, ..its(scoring("curvature", "own")) };
-        let mut run =
-            settings.start(&Brief { space: &space, seed: 1, budget: 12, raw: &raw, seeds: &[] });
+        let mut run = settings.start(&Brief {
+            space: &space,
+            seed: 1,
+            budget: 12,
+            raw: &raw,
+            proposals: &[],
+        });
         for energies in [&[4.0, 1.0, 3.0, 4.0][..], &[9.0, 8.0, 9.0, 9.0, 9.0, -90.0, 9.0, 9.0]] {
             let asks = run.ask(12);
             assert_eq!(asks.len(), energies.len());
             let told: Vec<Seen> = asks
                 .iter()
                 .zip(energies)
-                .map(|(a, &energy)| Seen { pose: a.pose.clone(), energy, label: 0, gradient: None })
+                .map(|(a, &energy)| Seen {
+                    pose: a.pose.clone(),
+                    energy,
+                    label: 0,
+                    gradient: None,
+                    follows: None,
+                })
                 .collect();
             run.tell(&told);
         }

@@ -11,7 +11,11 @@
 //! The principal axes of a cloud fix its rotation up to four choices of their
 //! signs: a few frames that upright clouds have give four poses each.
 
+use super::none::Silent;
+use super::{Bank, Brief, Make, Proposal, Proposer, Run};
+use crate::config::Settings;
 use crate::error::Result;
+use crate::registry::Kind;
 use crate::space::Space;
 use crate::state::State;
 use crate::tensor::{Batch, Signal};
@@ -43,23 +47,53 @@ pub enum Shape {
     Solid(Spread),
 }
 
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "moments",
+    about: "poses under which the second moments are those of upright inputs",
+    params: &[],
+    make: Make { bank: true, copies: false, fit, load },
+};
+
 /// Moments of upright inputs, and the way from maps to poses of one space.
 #[derive(Debug)]
-pub struct Moments {
-    kind: Known,
+enum Moments {
+    Plane {
+        prototypes: Vec<Covariance>,
+        inverter: Inverter,
+    },
+    Solid {
+        prototypes: Vec<Spread>,
+    },
+    /// Too many inputs have no plain background, or the space is not one of their maps.
+    Unknown,
 }
 
-#[derive(Debug)]
-enum Known {
-    Plane { prototypes: Vec<Covariance>, inverter: Inverter },
-    Solid { prototypes: Vec<Spread> },
+#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
+fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Proposer>> {
+    Ok(Box::new(Moments::of(bank.shapes, bank.space)))
+}
+
+fn load(_: &Settings, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
+    let has = |name: &str| state.tensors().contains_key(name);
+    if has("solids") {
+        let numbers = state.read_f64("solids")?;
+        let prototypes = numbers.as_chunks::<6>().0.iter().map(|&s| Spread(s)).collect();
+        return Ok(Box::new(Moments::Solid { prototypes }));
+    }
+    let Some(inverter) = Inverter::new(space).filter(|_| has("prototypes")) else {
+        return Ok(Box::new(Moments::Unknown));
+    };
+    let numbers = state.read_f64("prototypes")?;
+    let prototypes =
+        numbers.as_chunks::<3>().0.iter().map(|&[xx, xy, yy]| Covariance { xx, xy, yy }).collect();
+    Ok(Box::new(Moments::Plane { prototypes, inverter }))
 }
 
 impl Moments {
     /// Learns from the moments of upright inputs, `None` standing for inputs without a plain
-    /// background. `None` if there are too many of those, or if the space is not one of
-    /// their maps.
-    pub fn fit(shapes: &[Option<Shape>], space: &Space) -> Option<Self> {
+    /// background.
+    fn of(shapes: &[Option<Shape>], space: &Space) -> Self {
         let (mut plane, mut solid) = (Vec::new(), Vec::new());
         for shape in shapes.iter().flatten() {
             match shape {
@@ -69,73 +103,81 @@ impl Moments {
         }
         let enough = |n: usize| n > 0 && n as f64 >= PLAIN * shapes.len() as f64;
         if enough(solid.len()) {
-            let prototypes = solid::prototypes(&solid, PROTOTYPES);
-            return Some(Moments { kind: Known::Solid { prototypes } });
+            return Moments::Solid { prototypes: solid::prototypes(&solid, PROTOTYPES) };
         }
-        let inverter = Inverter::new(space)?;
-        enough(plane.len()).then(|| {
-            let prototypes = plane::prototypes(&plane, PROTOTYPES);
-            Moments { kind: Known::Plane { prototypes, inverter } }
-        })
+        match Inverter::new(space).filter(|_| enough(plane.len())) {
+            Some(inverter) => {
+                Moments::Plane { prototypes: plane::prototypes(&plane, PROTOTYPES), inverter }
+            }
+            None => Moments::Unknown,
+        }
     }
 
     /// At most `count` poses under which an input looks upright by its moments, those of
     /// images and strokes spread over the angles; none if its background is not plain.
-    pub fn seeds(
-        &self,
-        space: &Space,
-        signal: Signal,
-        item: &[f32],
-        count: usize,
-    ) -> Vec<Vec<f32>> {
-        let mut seeds = match (&self.kind, shape(signal, item)) {
-            (Known::Plane { prototypes, inverter }, Some(Shape::Plane(own))) => {
-                plane_seeds(prototypes, inverter, space, &own, count)
-            }
-            (Known::Solid { prototypes }, Some(Shape::Solid(own))) => {
-                let maps = solid::aligned(&own, prototypes);
-                maps.iter().filter_map(|map| space.pose(map)).collect()
-            }
-            _ => Vec::new(),
+    fn poses(&self, brief: &Brief<'_>, count: usize) -> Vec<Vec<f32>> {
+        let own = || shape(brief.signal, brief.item);
+        let mut poses = match self {
+            Moments::Plane { prototypes, inverter } => match own() {
+                Some(Shape::Plane(own)) => {
+                    plane_poses(prototypes, inverter, brief.space, &own, count)
+                }
+                _ => Vec::new(),
+            },
+            Moments::Solid { prototypes } => match own() {
+                Some(Shape::Solid(own)) => {
+                    let maps = solid::aligned(&own, prototypes);
+                    maps.iter().filter_map(|map| brief.space.pose(map)).collect()
+                }
+                _ => Vec::new(),
+            },
+            Moments::Unknown => Vec::new(),
         };
-        seeds.truncate(count);
-        seeds
+        poses.truncate(count);
+        poses
+    }
+}
+
+impl Proposer for Moments {
+    fn start<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Run + 'a> {
+        match self {
+            Moments::Unknown => Box::new(Silent),
+            _ => Box::new(Known { moments: self, brief }),
+        }
     }
 
-    /// What to store.
-    pub fn state(&self) -> State {
-        match &self.kind {
-            Known::Plane { prototypes, .. } => {
+    fn state(&self) -> State {
+        match self {
+            Moments::Plane { prototypes, .. } => {
                 let numbers: Vec<f64> =
                     prototypes.iter().flat_map(|s| [s.xx, s.xy, s.yy]).collect();
                 State::new().f64("prototypes", &numbers)
             }
-            Known::Solid { prototypes } => {
+            Moments::Solid { prototypes } => {
                 let numbers: Vec<f64> = prototypes.iter().flat_map(|s| s.0).collect();
                 State::new().f64("solids", &numbers)
             }
+            Moments::Unknown => State::new(),
         }
-    }
-
-    /// Restores what [`Moments::state`] stored.
-    pub fn load(state: &State, space: &Space) -> Result<Option<Self>> {
-        if let Ok(numbers) = state.read_f64("solids") {
-            let prototypes = numbers.as_chunks::<6>().0.iter().map(|&s| Spread(s)).collect();
-            return Ok(Some(Moments { kind: Known::Solid { prototypes } }));
-        }
-        let Some(inverter) = Inverter::new(space) else { return Ok(None) };
-        let numbers = state.read_f64("prototypes")?;
-        let prototypes = numbers
-            .as_chunks::<3>()
-            .0
-            .iter()
-            .map(|&[xx, xy, yy]| Covariance { xx, xy, yy })
-            .collect();
-        Ok(Some(Moments { kind: Known::Plane { prototypes, inverter } }))
     }
 }
 
-fn plane_seeds(
+/// An input whose moments are known; all they tell is told at the start.
+struct Known<'a> {
+    moments: &'a Moments,
+    brief: Brief<'a>,
+}
+
+impl Run for Known<'_> {
+    fn first(&mut self, count: usize) -> Vec<Proposal> {
+        if count == 0 {
+            return Vec::new();
+        }
+        self.moments.poses(&self.brief, count).into_iter().map(Proposal::new).collect()
+    }
+}
+
+fn plane_poses(
     prototypes: &[Covariance],
     inverter: &Inverter,
     space: &Space,
@@ -143,7 +185,7 @@ fn plane_seeds(
     count: usize,
 ) -> Vec<Vec<f32>> {
     let each = count.div_ceil(prototypes.len().max(1)).max(1);
-    let mut seeds = Vec::with_capacity(count);
+    let mut poses = Vec::with_capacity(count);
     for (p, prototype) in prototypes.iter().enumerate() {
         let feasible: Vec<Vec<f32>> = (0..ANGLES)
             .filter_map(|a| {
@@ -154,15 +196,15 @@ fn plane_seeds(
             .collect();
         let n = feasible.len();
         let take = each.min(n);
-        seeds.extend(
+        poses.extend(
             (0..take).map(|i| feasible[i * n / take + (n / take) * p / PROTOTYPES].clone()),
         );
     }
-    seeds
+    poses
 }
 
 /// The moments of some inputs; `None` for those without a plain background.
-pub fn shapes(batch: &Batch) -> Vec<Option<Shape>> {
+pub(crate) fn shapes(batch: &Batch) -> Vec<Option<Shape>> {
     (0..batch.len()).map(|i| shape(batch.signal(), batch.item(i))).collect()
 }
 

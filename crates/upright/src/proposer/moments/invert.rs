@@ -2,7 +2,7 @@
 //! map is nearest, by damped least squares from the best of some spread poses.
 
 use crate::map::Map;
-use crate::search::sobol;
+use crate::seed::sobol;
 use crate::space::Space;
 
 /// Poses spread over the domain, from which the nearest are improved.

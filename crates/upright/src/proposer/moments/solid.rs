@@ -92,7 +92,7 @@ pub(super) fn aligned(own: &Spread, prototypes: &[Spread]) -> Vec<Map> {
 mod tests {
     use super::*;
     use crate::rotation::around;
-    use crate::search::sobol;
+    use crate::seed::sobol;
     use crate::tensor::{Batch, Signal};
     use crate::warp::{Resample, View, warp};
 

@@ -1,0 +1,120 @@
+//! The parts of a canonicalizer: one for every role, fitted and shared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::abstain::{self, Abstain};
+use crate::config::Part;
+use crate::error::{Error, Result};
+use crate::gate::{self, Gate};
+use crate::proposer::{self, Proposer};
+use crate::readout::{self, Readout};
+use crate::role::{Parts, Role};
+use crate::router::{self, Models, Router};
+use crate::score::{self, Score};
+use crate::search::{self, Search};
+use crate::space::Space;
+use crate::state::State;
+
+/// What the fitted parts store, by role; a part that stores nothing may be left out.
+pub type States = BTreeMap<Role, State>;
+
+/// A fitted part for every role.
+#[derive(Debug, Clone)]
+pub(super) struct Fitted {
+    pub(super) score: Arc<dyn Score>,
+    pub(super) proposer: Arc<dyn Proposer>,
+    pub(super) search: Arc<dyn Search>,
+    pub(super) readout: Arc<dyn Readout>,
+    pub(super) gate: Arc<dyn Gate>,
+    pub(super) abstain: Arc<dyn Abstain>,
+    pub(super) router: Arc<dyn Router>,
+}
+
+impl Fitted {
+    /// Restores parts from what they stored.
+    pub(super) fn load(
+        parts: &Parts,
+        states: &States,
+        space: &Space,
+        models: &Models,
+    ) -> Result<Self> {
+        let empty = State::new();
+        let state = |role: Role| states.get(&role).unwrap_or(&empty);
+        Ok(Fitted {
+            score: score::load(&parts[Role::Score], state(Role::Score))?.into(),
+            proposer: proposer::load(&parts[Role::Proposer], state(Role::Proposer), space)?.into(),
+            search: search::make(&parts[Role::Search])?.into(),
+            readout: readout::load(&parts[Role::Readout], state(Role::Readout))?.into(),
+            gate: gate::load(&parts[Role::Gate], state(Role::Gate))?.into(),
+            abstain: abstain::load(&parts[Role::Abstain], state(Role::Abstain))?.into(),
+            router: router::load(&parts[Role::Router], state(Role::Router), models)?.into(),
+        })
+    }
+
+    /// The parts of some roles before they are fitted: a score that needs no fit, nothing
+    /// proposed, a closed gate; search and router as chosen.
+    pub(super) fn bare(parts: &Parts, space: &Space, models: &Models) -> Result<Self> {
+        let mut unfitted = Parts::default();
+        for (role, name) in [
+            (Role::Score, "energy"),
+            (Role::Proposer, "none"),
+            (Role::Readout, "lowest"),
+            (Role::Gate, "never"),
+            (Role::Abstain, "none"),
+            (Role::Router, "none"),
+        ] {
+            unfitted[role] = Part::new(name);
+        }
+        unfitted[Role::Search] = parts[Role::Search].clone();
+        let first = Models::from(models.first.clone());
+        let bare = Fitted::load(&unfitted, &States::new(), space, &first)?;
+        Ok(Fitted { router: router::make(&parts[Role::Router], models)?.into(), ..bare })
+    }
+
+    /// What the parts store.
+    pub(super) fn states(&self) -> States {
+        Role::ALL.into_iter().map(|role| (role, self.state(role))).collect()
+    }
+
+    fn state(&self, role: Role) -> State {
+        match role {
+            Role::Score => self.score.state(),
+            Role::Proposer => self.proposer.state(),
+            Role::Search => State::new(),
+            Role::Readout => self.readout.state(),
+            Role::Gate => self.gate.state(),
+            Role::Abstain => self.abstain.state(),
+            Role::Router => self.router.state(),
+        }
+    }
+
+    /// The same parts with another one for a role, which must need no fit.
+    pub(super) fn with(&self, role: Role, part: &Part, space: &Space) -> Result<Self> {
+        let needs_fit =
+            |why| Err(Error::NeedsFit { role: role.name(), name: part.name.clone(), why });
+        role.settings(part)?;
+        let mut fitted = self.clone();
+        match role {
+            Role::Search => fitted.search = search::make(part)?.into(),
+            Role::Gate => fitted.gate = gate::fit(part, &gate::Calibration::NONE)?.into(),
+            Role::Readout => {
+                let mut candidates = readout::candidates(part, 0.0)?;
+                if candidates.len() > 1 {
+                    return needs_fit("its temperature is chosen on calibration searches");
+                }
+                fitted.readout = candidates.swap_remove(0).into();
+            }
+            Role::Abstain if !abstain::row(&part.name)?.make.searched => {
+                fitted.abstain = abstain::fit(part, &[])?.into();
+            }
+            Role::Abstain => return needs_fit("its limits come from calibration searches"),
+            Role::Proposer if !proposer::row(&part.name)?.make.bank => {
+                fitted.proposer = proposer::load(part, &State::new(), space)?.into();
+            }
+            Role::Proposer | Role::Score => return needs_fit("it learns from the bank"),
+            Role::Router => return needs_fit("its gate is calibrated with the second model"),
+        }
+        Ok(fitted)
+    }
+}

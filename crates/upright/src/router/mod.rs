@@ -1,0 +1,89 @@
+//! Routers: where unfamiliar inputs go instead of a search.
+//!
+//! One file per router; [`TABLE`] lists them.
+
+use crate::config::{Part, Settings};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::registry::{Kind, Requires, find};
+use crate::state::State;
+use crate::tensor::{Batch, Matrix};
+
+mod none;
+mod switch;
+
+/// A router, with all it needs.
+pub trait Router: Send + Sync + std::fmt::Debug {
+    /// The logits of unfamiliar inputs; `None` if they are searched.
+    fn answer(&self, batch: &Batch) -> Result<Option<Matrix>>;
+
+    /// What to store so that `load` can tell whether it is given the same second model.
+    fn state(&self) -> State;
+}
+
+/// A classifier, and the second one that some routers send inputs to.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// The classifier.
+    pub first: Model,
+    /// The second one.
+    pub second: Option<Model>,
+}
+
+impl From<Model> for Models {
+    fn from(first: Model) -> Self {
+        Models { first, second: None }
+    }
+}
+
+impl Models {
+    /// A classifier and a second one for unfamiliar inputs.
+    pub fn pair(first: Model, second: Model) -> Self {
+        Models { first, second: Some(second) }
+    }
+}
+
+/// How to make a router.
+#[derive(Debug)]
+pub struct Make {
+    /// Whether it sends inputs to a second model.
+    pub second: bool,
+    /// Makes it of the models it needs.
+    pub make: fn(&Settings, &Models) -> Result<Box<dyn Router>>,
+    /// The same, after checking that they are those of what [`Router::state`] stored.
+    pub load: fn(&Settings, &State, &Models) -> Result<Box<dyn Router>>,
+}
+
+impl Requires for Make {
+    fn requires(&self) -> Vec<&'static str> {
+        if self.second { vec!["a second model"] } else { vec![] }
+    }
+}
+
+/// Every router.
+pub const TABLE: &[Kind<Make>] = &[none::KIND, switch::KIND];
+
+/// The row of a router.
+pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+    find("router", TABLE, name)
+}
+
+/// Makes the named router; a second model must be given if, and only if, it needs one.
+pub fn make(part: &Part, models: &Models) -> Result<Box<dyn Router>> {
+    let row = checked(part, models)?;
+    (row.make.make)(&part.resolve(row.params)?, models)
+}
+
+/// Restores the named router.
+pub fn load(part: &Part, state: &State, models: &Models) -> Result<Box<dyn Router>> {
+    let row = checked(part, models)?;
+    (row.make.load)(&part.resolve(row.params)?, state, models)
+}
+
+fn checked(part: &Part, models: &Models) -> Result<&'static Kind<Make>> {
+    let row = row(&part.name)?;
+    if row.make.second == models.second.is_some() {
+        return Ok(row);
+    }
+    Err(Error::SecondModel { router: row.name, needed: row.make.second })
+}
