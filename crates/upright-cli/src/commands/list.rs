@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use upright::config::{Param, Value};
+use upright::config::{Param, Part, Value};
 use upright::registry::Kind;
 use upright::{axes, engine, gate, readout, score, search, space};
 
@@ -48,8 +48,8 @@ struct Setting {
 
 /// Every table of the library.
 fn tables() -> Vec<Table> {
-    let score_needs = |make: &score::Make| {
-        let needs = make.needs;
+    let score_needs = |row: &Kind<score::Make>| {
+        let needs = score::needs(&Part::new(row.name)).unwrap_or_default();
         [
             ("logits", true),
             ("features", needs.features),
@@ -61,13 +61,15 @@ fn tables() -> Vec<Table> {
         .filter_map(|(name, needed)| needed.then_some(name))
         .collect()
     };
-    let gradient = |make: &search::Make| if make.gradient { vec!["gradients"] } else { vec![] };
+    let gradient = |row: &Kind<search::Make>| {
+        if row.make.gradient { vec!["gradients"] } else { vec![] }
+    };
     vec![
         table("scores", score::TABLE, score_needs),
         table("searches", search::TABLE, gradient),
         table("readouts", readout::TABLE, |_| vec![]),
-        table("gates", gate::TABLE, |make| {
-            if make.searched { vec!["labels", "searches"] } else { vec![] }
+        table("gates", gate::TABLE, |row| {
+            if row.make.searched { vec!["labels", "searches"] } else { vec![] }
         }),
         table("spaces", space::PRESETS, |_| vec![]),
         table("axes", axes::TABLE, |_| vec![]),
@@ -78,12 +80,12 @@ fn tables() -> Vec<Table> {
 fn table<M>(
     name: &'static str,
     rows: &'static [Kind<M>],
-    needs: impl Fn(&M) -> Vec<&'static str>,
+    needs: impl Fn(&Kind<M>) -> Vec<&'static str>,
 ) -> Table {
     let entry = |row: &'static Kind<M>| Entry {
         name: row.name,
         about: row.about,
-        needs: needs(&row.make),
+        needs: needs(row),
         settings: row.params.iter().map(setting).collect(),
     };
     Table { table: name, parts: rows.iter().map(entry).collect() }

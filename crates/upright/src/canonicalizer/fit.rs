@@ -4,13 +4,12 @@
 use super::held::Held;
 use super::report::Transforms;
 use super::{Canonicalizer, Config};
-use crate::config::Value;
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Model;
 use crate::moments::{self, Moments, Shape};
 use crate::outputs::Outputs;
-use crate::score::{self, Bank};
+use crate::score::{self, Bank, Needs};
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::{Batch, Matrix};
@@ -124,9 +123,11 @@ impl Config {
         let mut c = Canonicalizer::bare(self, model)?;
         watch.phase("bank", rows.len());
         let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
-        self.check_bank_size(&labels, &c.model)?;
-        let copies =
-            if self.learns()? { self.copies(&c.model, data, rows, &c.space)? } else { None };
+        let needs = score::needs(&self.score)?;
+        let copies = match needs.transformed {
+            true => self.copies(&c.model, data, rows, &c.space)?,
+            false => None,
+        };
         let bank = Bank {
             outputs: &outputs,
             labels: &labels,
@@ -137,6 +138,7 @@ impl Config {
         c.score = score::fit(&self.score, &bank)?;
         c.moments = Moments::fit(&shapes, &c.space);
         c.report.bank = outputs.len();
+        c.report.notes.extend(few(&self.score.name, &needs, &labels, &c.model));
         c.report.notes.extend(c.score.note());
         Ok(c)
     }
@@ -180,13 +182,6 @@ impl Config {
         (bank, held)
     }
 
-    /// Whether the score learns from transformed samples.
-    fn learns(&self) -> Result<bool> {
-        let word = Value::Word("from-transformed".into());
-        let needs = score::row(&self.score.name)?.make.needs;
-        Ok(needs.transformed || self.score.settings.values().any(|v| *v == word))
-    }
-
     /// Outputs of transformed bank samples, for scores that learn from them.
     pub(super) fn copies(
         &self,
@@ -203,40 +198,34 @@ impl Config {
         }
         Ok(all)
     }
+}
 
-    /// Refuses a bank in which the score's `k` neighbours do not exist.
-    fn check_bank_size(&self, labels: &[u32], model: &Model) -> Result<()> {
-        let row = score::row(&self.score.name)?;
-        if !row.params.iter().any(|p| p.name == "k") {
-            return Ok(());
-        }
-        let k = self.score.resolve(row.params)?.whole("k");
-        if labels.len() < k {
-            return Err(Error::TooFew {
-                part: "bank".into(),
-                why: format!("it has {} samples; k = {k}", labels.len()),
-                help: format!("add samples, or `--set k={}`", labels.len().max(1)),
-            });
-        }
-        if !row.make.needs.labels {
-            return Ok(());
-        }
-        let mut counts = vec![0usize; model.classes()];
-        for &l in labels {
-            if let Some(n) = counts.get_mut(l as usize) {
-                *n += 1;
-            }
-        }
-        let small = counts.iter().enumerate().filter(|&(_, &n)| n > 0 && n < k);
-        match small.min_by_key(|&(_, n)| n) {
-            None => Ok(()),
-            Some((class, n)) => Err(Error::TooFew {
-                part: "bank".into(),
-                why: format!("it has {n} samples of class {}; k = {k}", model.class_name(class)),
-                help: format!("add samples, `--set k={n}`, or `--score proto`"),
-            }),
+/// Says so if a score looks at more samples than there are, in the bank or in a class of it.
+fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<String> {
+    let wanted = needs.samples;
+    let short = |part: &str, n: usize, others: &str| {
+        let noun = if n == 1 { "sample" } else { "samples" };
+        format!(
+            "{part} has {n} {noun}, fewer than the {wanted} `{score}` looks at{others}: all are used"
+        )
+    };
+    if !needs.labels {
+        return (labels.len() < wanted).then(|| short("the bank", labels.len(), ""));
+    }
+    let mut counts = vec![0usize; model.classes()];
+    for &label in labels {
+        if let Some(n) = counts.get_mut(label as usize) {
+            *n += 1;
         }
     }
+    let small = || counts.iter().enumerate().filter(|&(_, &n)| n > 0 && n < wanted);
+    let (class, &n) = small().min_by_key(|&(_, n)| n)?;
+    let others = match small().count() - 1 {
+        0 => String::new(),
+        1 => ", and so has another class".into(),
+        count => format!(", and so have {count} other classes"),
+    };
+    Some(short(&format!("class `{}`", model.class_name(class)), n, &others))
 }
 
 /// Measures accuracy before and after on samples that nothing was fitted on.

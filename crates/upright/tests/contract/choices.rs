@@ -22,6 +22,19 @@ fn model() -> Model {
     load(&[Tap::auto()]).unwrap()
 }
 
+/// The same classifier with a last bias that lets it see a 7 in everything.
+fn sevens() -> Model {
+    let bytes = samples::glyph_model();
+    let mut bias = model().head().unwrap().bias.clone();
+    let in_file = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let old = in_file(&bias);
+    let at = bytes.windows(old.len()).position(|w| w == old).unwrap();
+    bias[7] += 1e4;
+    let mut other = bytes.to_vec();
+    other[at..at + old.len()].copy_from_slice(&in_file(&bias));
+    Model::from_bytes("sevens", &other, &Options::default()).unwrap()
+}
+
 fn config() -> Config {
     Config { calibration: 200, budget: 16, ..Config::default() }
 }
@@ -72,21 +85,29 @@ fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
     let data = samples::digits(400, 1).unwrap();
     let gate = Part::new("conformal").number("margin", 0.0);
     let config = Config { gate, ..config() };
-    let c = config.fit_switch(model(), model(), &FitData::new(&data), &mut Silent).unwrap();
+    let c = config.fit_switch(model(), sevens(), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, _) = transformed(60, 9);
     let answers = c.predict(&batch).unwrap();
-    assert!(answers.iter().any(|p| p.verdict == Verdict::Switched));
-    for p in &answers {
-        assert_eq!(p.verdict == Verdict::Switched, p.evaluations == 2, "{p:?}");
-        assert_eq!((p.label, p.energy_after), (p.raw_label, p.energy_before), "{p:?}");
+    let [first, second] = [model(), sevens()].map(|m| m.run(&batch).unwrap().logits);
+    for (i, p) in answers.iter().enumerate() {
+        let switched = p.verdict == Verdict::Switched;
+        assert_eq!(switched, c.gate().search(Look { energy: p.energy_before, label: p.raw_label }));
+        assert_eq!(switched, p.evaluations == 2, "{p:?}");
+        assert_eq!(p.logits, if switched { second.row(i) } else { first.row(i) }, "{p:?}");
+        assert_eq!(p.label, if switched { 7 } else { p.raw_label }, "{p:?}");
+        assert_eq!(p.energy_after.to_bits(), p.energy_before.to_bits(), "{p:?}");
     }
+    let switched = answers.iter().filter(|p| p.verdict == Verdict::Switched);
+    assert!((10..answers.len()).contains(&switched.clone().count()), "some, not all");
+    assert!(switched.clone().any(|p| p.raw_label != 7), "the first model says the same");
     let bytes = c.to_bytes().unwrap();
     let mut again = Artifact::from_bytes("a", &bytes).unwrap().join(model()).unwrap();
     let e = again.predict(&batch).unwrap_err().to_string();
     assert!(e.contains("second model"), "{e}");
     let other = Model::from_bytes("strokes", samples::stroke_model(), &Options::default()).unwrap();
     assert!(again.set_second(other).is_err());
-    again.set_second(model()).unwrap();
+    assert_eq!(again.set_second(model()).unwrap_err().code(), "artifact::model");
+    again.set_second(sevens()).unwrap();
     assert_eq!(again.predict(&batch).unwrap(), answers);
 }
 
