@@ -28,7 +28,7 @@ pub struct ModelArgs {
     #[arg(long, value_enum, default_value = "none")]
     pub reduce: ReduceArg,
     /// Length of projected vectors (with --reduce pool or project)
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = Reduce::DIM)]
     pub dim: usize,
     /// What the model takes: image, strokes or clouds [default: by its input's shape and name]
     #[arg(long, value_name = "KIND", value_parser = signal_kind)]
@@ -117,19 +117,19 @@ pub struct PartArgs {
     #[arg(long, short = 't', value_name = "SPACE")]
     pub transforms: Option<String>,
     /// How unfamiliar an input looks (`upright list scores`)
-    #[arg(long, value_name = "NAME", default_value = "knn")]
+    #[arg(long, value_name = "NAME", default_value_t = Config::default().score.name)]
     pub score: String,
     /// Where to look for a better view (`upright list searches`)
-    #[arg(long, value_name = "NAME", default_value = "rivals")]
+    #[arg(long, value_name = "NAME", default_value_t = Config::default().search.name)]
     pub search: String,
     /// Which inputs to search (`upright list gates`)
-    #[arg(long, value_name = "NAME", default_value = "conformal")]
+    #[arg(long, value_name = "NAME", default_value_t = Config::default().gate.name)]
     pub gate: String,
     /// How the views become one answer (`upright list readouts`)
-    #[arg(long, value_name = "NAME", default_value = "lowest")]
+    #[arg(long, value_name = "NAME", default_value_t = Config::default().readout.name)]
     pub readout: String,
     /// Views a search may look at
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = Config::default().budget)]
     pub budget: usize,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
     #[arg(long, value_name = "KIND", default_value = "zeros")]

@@ -3,15 +3,10 @@
 use std::path::Path;
 
 use crate::report::{base64, self_contained};
-use crate::support::{FIT, fixed_model, upright};
+use crate::support::{FIT, artifact, fixed_model, picture, pixels, upright};
 use crate::workflow::fitted;
 use image::GrayImage;
-use upright::artifact::Artifact;
-use upright::canonicalizer::Canonicalizer;
 use upright::gate::Look;
-use upright::model::Model;
-use upright::samples;
-use upright::tensor::{Batch, Signal};
 use upright::warp::{View, warp};
 
 /// Explains a picture and returns the drawing and its words.
@@ -31,24 +26,6 @@ fn pictures(svg: &str) -> Vec<GrayImage> {
     let inside = svg.split("<image href=\"data:image/png;base64,").skip(1);
     let bytes = inside.map(|rest| base64(rest.split('"').next().unwrap()));
     bytes.map(|b| image::load_from_memory(&b).unwrap().into_luma8()).collect()
-}
-
-fn artifact(folder: &Path, name: &str) -> Canonicalizer {
-    let artifact = Artifact::read(&folder.join(name)).unwrap();
-    let model = Model::from_bytes("m", samples::glyph_model(), &artifact.manifest.options).unwrap();
-    artifact.join(model).unwrap()
-}
-
-/// A picture as the classifier takes it.
-fn read(path: &Path) -> Batch {
-    let pixels = image::open(path).unwrap().into_luma8().into_raw();
-    let pixels: Vec<f32> = pixels.iter().map(|&v| f32::from(v) / 255.0).collect();
-    Batch::new(Signal::image(1, 40, 40), pixels).unwrap()
-}
-
-fn pixels(batch: &Batch) -> GrayImage {
-    let bytes = batch.item(0).iter().map(|v| (v * 255.0).round().clamp(0.0, 255.0) as u8);
-    GrayImage::from_raw(40, 40, bytes.collect()).unwrap()
 }
 
 /// All test pictures.
@@ -71,7 +48,7 @@ fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
     let folder = folder.path();
     let one = &tests(folder)[17];
     let mut c = artifact(folder, "model.upright");
-    let input = read(Path::new(one));
+    let input = picture(Path::new(one));
     for (gate, words) in
         [("always", "so the search rivals looked at 12 views"), ("never", "does not exceed")]
     {
@@ -120,7 +97,7 @@ fn an_explanation_names_and_draws_the_limit_of_the_inputs_class() {
     let c = artifact(folder, "own.upright");
     let mut seen = 0;
     for one in tests(folder) {
-        let (outputs, energies) = c.raw(&read(Path::new(&one))).unwrap();
+        let (outputs, energies) = c.raw(&picture(Path::new(&one))).unwrap();
         let raw = Look { energy: energies[0], label: outputs.labels()[0] };
         let reason = c.gate().reason(raw, None);
         if reason.class.is_none() || reason.searched == (raw.energy > c.gate().tau()) {

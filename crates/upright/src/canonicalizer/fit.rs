@@ -2,9 +2,9 @@
 //! the result on samples that none of them has seen.
 
 use super::held::Held;
-use super::report::Transforms;
+use super::report::{Accuracy, Transforms};
 use super::{Canonicalizer, Config};
-use crate::dataset::Dataset;
+use crate::dataset::{CHUNK, Dataset};
 use crate::error::Result;
 use crate::model::Model;
 use crate::moments::{self, Moments, Shape};
@@ -14,9 +14,6 @@ use crate::seed;
 use crate::space::Space;
 use crate::tensor::{Batch, Matrix};
 use crate::warp::{Resample, View, warp};
-
-/// Rows read and run at a time.
-pub(super) const CHUNK: usize = 256;
 
 /// Bank samples of which transformed copies are made for scores that learn from them.
 const COPIES: usize = 2000;
@@ -124,10 +121,8 @@ impl Config {
         watch.phase("bank", rows.len());
         let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
         let needs = score::needs(&self.score)?;
-        let copies = match needs.transformed {
-            true => self.copies(&c.model, data, rows, &c.space)?,
-            false => None,
-        };
+        let copies =
+            if needs.transformed { self.copies(&c.model, data, rows, &c.space)? } else { None };
         let bank = Bank {
             outputs: &outputs,
             labels: &labels,
@@ -231,13 +226,16 @@ fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<Stri
 /// Measures accuracy before and after on samples that nothing was fitted on.
 fn prove(c: &mut Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<()> {
     watch.phase("prove", held.upright.len() + held.transformed.len());
-    for (upright, rows) in held.chunks() {
-        let (batch, labels) = held.read(c, upright, rows)?;
-        let predictions = c.predict(&batch)?;
-        let total = if upright { &mut c.report.upright } else { &mut c.report.transformed };
-        total.add(&predictions, &labels);
-        watch.advance(rows.len());
-    }
+    let mut judge = |upright: bool, rows: &[usize]| -> Result<Accuracy> {
+        let mut accuracy = Accuracy::default();
+        c.measure(&held.side(upright), rows, &mut |some| {
+            accuracy.add(some.predictions, some.labels);
+            watch.advance(some.asked);
+        })?;
+        Ok(accuracy)
+    };
+    let (upright, transformed) = (judge(true, &held.upright)?, judge(false, &held.transformed)?);
+    (c.report.upright, c.report.transformed) = (upright, transformed);
     Ok(())
 }
 

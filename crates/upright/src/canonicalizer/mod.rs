@@ -25,6 +25,7 @@ use crate::warp::Resample;
 mod calibrate;
 mod fit;
 mod held;
+mod measure;
 mod orbit;
 mod predict;
 mod report;
@@ -36,6 +37,7 @@ mod tune;
 mod views;
 
 pub use fit::{FitData, Silent, Watch, transformed_copies};
+pub use measure::{Answered, Posed};
 pub use orbit::{Consistency, Orbit};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
@@ -148,6 +150,13 @@ pub struct Prediction {
     pub verdict: Verdict,
     /// Model evaluations spent: 1, plus what the search cost.
     pub evaluations: usize,
+}
+
+impl Prediction {
+    /// Whether the gate opened: the input was searched, or sent to the second model.
+    pub fn searched(&self) -> bool {
+        self.verdict != Verdict::Kept
+    }
 }
 
 /// A fitted canonicalizer.

@@ -265,7 +265,7 @@ fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
         .filter(|c| !c.head && !FLAT.contains(&c.op.as_str()))
         .map(|c| c.name)
         .collect();
-    let pool = Reduce::Pool { dim: 1024, seed };
+    let pool = Reduce::Pool { dim: Reduce::DIM, seed };
     let mut wanted = Vec::new();
     if let Some(last) = maps.last() {
         wanted.push(Tap::new(last.as_str()).reduced(pool));
