@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, transformed_copies};
 use upright::config::Part;
-use upright::dataset::Dataset;
+use upright::dataset::{CHUNK, Dataset};
 use upright::gate::{self, Calibration, Case, Look};
 use upright::search;
 use upright::stats::Share;
@@ -77,9 +77,6 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     gated: Option<Gated>,
 }
-
-/// Inputs searched at a time.
-const CHUNK: usize = 128;
 
 /// Measures and prints a line for every search.
 pub(crate) fn run(args: &Args) -> Result<(), String> {

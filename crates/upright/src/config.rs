@@ -131,6 +131,24 @@ fn write_range(f: &mut fmt::Formatter<'_>, low: f64, high: f64) -> fmt::Result {
     }
 }
 
+/// Where tuning looks for a parameter's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Tuning {
+    /// In all of its domain, if that has two ends.
+    All,
+    /// Between two bounds inside its domain, both included.
+    Within {
+        /// Smallest value.
+        low: f64,
+        /// Largest value.
+        high: f64,
+        /// Even in the logarithm instead of in the number; then `low > 0`.
+        log: bool,
+    },
+    /// Nowhere: it stays as it is set.
+    Left,
+}
+
 /// One parameter of a component.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Param {
@@ -140,6 +158,8 @@ pub struct Param {
     pub about: &'static str,
     /// What it may be.
     pub domain: Domain,
+    /// Where tuning looks for it.
+    pub tuning: Tuning,
 }
 
 impl Param {
@@ -151,7 +171,7 @@ impl Param {
         high: f64,
         about: &'static str,
     ) -> Self {
-        Param { name, about, domain: Domain::Real { default, low, high } }
+        Param::new(name, about, Domain::Real { default, low, high })
     }
 
     /// A whole-number parameter.
@@ -162,17 +182,17 @@ impl Param {
         high: u64,
         about: &'static str,
     ) -> Self {
-        Param { name, about, domain: Domain::Whole { default, low, high } }
+        Param::new(name, about, Domain::Whole { default, low, high })
     }
 
     /// A real parameter that is worked out when it is not set.
     pub const fn auto(name: &'static str, low: f64, high: f64, about: &'static str) -> Self {
-        Param { name, about, domain: Domain::Auto { low, high } }
+        Param::new(name, about, Domain::Auto { low, high })
     }
 
     /// A flag.
     pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Self {
-        Param { name, about, domain: Domain::Flag(default) }
+        Param::new(name, about, Domain::Flag(default))
     }
 
     /// A word out of a list, the first being the default.
@@ -181,7 +201,29 @@ impl Param {
         words: &'static [&'static str],
         about: &'static str,
     ) -> Self {
-        Param { name, about, domain: Domain::Word(words) }
+        Param::new(name, about, Domain::Word(words))
+    }
+
+    const fn new(name: &'static str, about: &'static str, domain: Domain) -> Self {
+        Param { name, about, domain, tuning: Tuning::All }
+    }
+
+    /// The same number, tuned between two bounds only; others stay open to who sets them.
+    #[must_use]
+    pub const fn tuned(self, low: f64, high: f64) -> Self {
+        Param { tuning: Tuning::Within { low, high, log: false }, ..self }
+    }
+
+    /// As [`Param::tuned`], even in the logarithm; both bounds are positive.
+    #[must_use]
+    pub const fn tuned_log(self, low: f64, high: f64) -> Self {
+        Param { tuning: Tuning::Within { low, high, log: true }, ..self }
+    }
+
+    /// The same parameter, left alone by tuning.
+    #[must_use]
+    pub const fn untuned(self) -> Self {
+        Param { tuning: Tuning::Left, ..self }
     }
 }
 

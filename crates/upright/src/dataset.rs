@@ -3,6 +3,10 @@
 use crate::error::{Error, Result};
 use crate::tensor::{Batch, Signal};
 
+/// Rows read and worked on at a time, wherever there may be many: enough to keep all threads
+/// busy, few enough to hold. No result depends on it.
+pub const CHUNK: usize = 128;
+
 /// Signals of one kind and size, with or without labels, read by row.
 pub trait Dataset: Sync {
     /// What one item is, once prepared for the model.

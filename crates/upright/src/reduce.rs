@@ -74,6 +74,9 @@ enum Pooling {
 }
 
 impl Reduce {
+    /// The usual length of projected vectors.
+    pub const DIM: usize = 1024;
+
     /// Prepares the reduction of tensors whose shape, without the batch, is given.
     ///
     /// A shape of three dimensions is `[C,H,W]`, of two `[T,C]` (tokens first, as in a

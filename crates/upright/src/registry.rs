@@ -1,7 +1,7 @@
 //! Tables of components: a row has a name, a sentence and what it takes; a
 //! name is looked up once, and a wrong one gets the list of right ones.
 
-use crate::config::Param;
+use crate::config::{Param, Part, Settings};
 use crate::error::{Error, Result};
 
 /// A row of a component table. `M` holds the function pointers that make one.
@@ -19,8 +19,9 @@ pub struct Kind<M: 'static> {
 
 /// What a row asks for, in the words of `upright list`.
 pub trait Requires {
-    /// The things that must be there to make one.
-    fn requires(&self) -> Vec<&'static str> {
+    /// The things that must be there to make one with these settings.
+    fn requires(&self, settings: &Settings) -> Vec<&'static str> {
+        let _ = settings;
         Vec::new()
     }
 }
@@ -36,17 +37,18 @@ pub struct Row {
     pub about: &'static str,
     /// What can be set on it.
     pub params: &'static [Param],
-    /// What must be there to make one.
+    /// What must be there to make one with its defaults.
     pub requires: Vec<&'static str>,
 }
 
 /// The rows of a table, without what makes them.
 pub fn rows<M: Requires>(table: &'static [Kind<M>]) -> Vec<Row> {
+    let usual = |kind: &'static Kind<M>| Part::new(kind.name).resolve(kind.params).ok();
     let row = |kind: &'static Kind<M>| Row {
         name: kind.name,
         about: kind.about,
         params: kind.params,
-        requires: kind.make.requires(),
+        requires: usual(kind).map(|s| kind.make.requires(&s)).unwrap_or_default(),
     };
     table.iter().map(row).collect()
 }

@@ -6,6 +6,7 @@ use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent};
 use upright::config::Part;
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
+use upright::role::Role;
 use upright::samples;
 
 fn model() -> Model {
@@ -15,8 +16,8 @@ fn model() -> Model {
 }
 
 fn fitted() -> Canonicalizer {
-    let config =
-        Config { score: Part::new("proto"), calibration: 100, budget: 4, ..Config::default() };
+    let config = Config { calibration: 100, budget: 4, ..Config::default() }
+        .with(Role::Score, Part::new("proto"));
     let data = samples::digits(300, 1).unwrap();
     config.fit(model(), &FitData::new(&data), &mut Silent).unwrap()
 }

@@ -5,16 +5,13 @@ use std::time::Instant;
 
 use serde::Serialize;
 use upright::artifact::Artifact;
-use upright::canonicalizer::{
-    Canonicalizer, Config, FitData, Prediction, Silent, transformed_copies,
-};
+use upright::canonicalizer::{Canonicalizer, FitData, Posed, Prediction, Silent};
 use upright::config::{Part, Value};
 use upright::dataset::{Dataset, Samples};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
 use upright::role::Role;
 use upright::samples;
-use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
 use super::eval::Tally;
@@ -164,7 +161,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     let mut model = Model::from_bytes(scene.title, scene.model, &options)?;
     model.set_class_names(scene.names.iter().map(|&name| name.into()).collect());
-    let mut config = Config { calibration: 1000, ..args.parts.config(common)? };
+    let mut config = args.parts.config(common)?;
     args.parts.suit(&mut config, &model);
     if let Some(margin) = scene.margin
         && ["conformal", "margin"].contains(&config.part(Role::Gate).name.as_str())
@@ -177,11 +174,10 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 
     let half = args.count as usize / 2;
     let test = (scene.data)(2 * half, common.seed.wrapping_add(1_000_003))?;
-    let labels = test.labels().unwrap_or(&[]).to_vec();
-    let (upright, transformed) = halves(&c, &test, half, common.seed)?;
+    let sides = [part(&test, 0..half)?, part(&test, half..2 * half)?];
 
     let pages = Instant::now();
-    write_pages(args, &scene, &c, &test, common)?;
+    write_pages(args, &scene, &c, &sides, common)?;
     let pages = pages.elapsed();
     let mut lines = Vec::new();
     let mut shown = Vec::new();
@@ -192,8 +188,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             Some(gate) => c.with_gate(Part::new(gate))?,
             None => c.clone(),
         };
-        let (up, _) = answer(&c, &upright, &labels[..half])?;
-        let (tr, predictions) = answer(&c, &transformed, &labels[half..])?;
+        let (up, _) = answer(&c, &sides[0], None)?;
+        let (tr, predictions) = answer(&c, &sides[1], Some(common.seed))?;
         if name == "gated" {
             shown = predictions;
         }
@@ -207,7 +203,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     std::fs::create_dir_all(&folder).map_err(|e| Failure::io(&folder, e))?;
     let path = folder.join("before-after.png");
-    draw(&path, &scene, &c, &transformed, &shown, &labels[half..])?;
+    draw(&path, &scene, &c, &Posed { data: &sides[1], copies: Some(common.seed) }, &shown)?;
     let report = Report {
         seed: common.seed,
         signal: args.signal,
@@ -234,19 +230,13 @@ fn write_pages(
     args: &Args,
     scene: &Scene,
     c: &Canonicalizer,
-    test: &Samples,
+    [upright, other]: &[Samples; 2],
     common: &Common,
 ) -> Result<()> {
-    let half = test.batch().len() / 2;
-    let part = |rows: std::ops::Range<usize>| {
-        let labels = test.labels().unwrap_or(&[])[rows.clone()].to_vec();
-        Samples::labelled(test.batch().select(&rows.collect::<Vec<_>>()), labels)
-    };
-    let (upright, other) = (part(0..half)?, part(half..2 * half)?);
-    let seed = common.seed;
+    let (half, seed) = (other.len(), common.seed);
     let inputs = [
-        Inputs { kind: "upright", data: &upright, source: None, copies: false, seed },
-        Inputs { kind: "transformed", data: &other, source: None, copies: true, seed },
+        Inputs { kind: "upright", data: upright, source: None, copies: false, seed },
+        Inputs { kind: "transformed", data: other, source: None, copies: true, seed },
     ];
     if let Some(path) = &args.report {
         let digest = Artifact::from_bytes("demo", &c.to_bytes()?)?.manifest.digest;
@@ -272,22 +262,24 @@ fn write_pages(
     Ok(())
 }
 
-/// The first half as it is, the second under random poses.
-fn halves(c: &Canonicalizer, test: &Samples, half: usize, seed: u64) -> Result<(Batch, Batch)> {
-    let rows: Vec<usize> = (0..2 * half).collect();
-    let upright = test.batch().select(&rows[..half]);
-    let other = test.batch().select(&rows[half..]);
-    let transformed = transformed_copies(&other, c.space(), &c.config().resample, seed)?;
-    Ok((upright, transformed))
+/// Some rows of samples.
+fn part(samples: &Samples, rows: std::ops::Range<usize>) -> Result<Samples> {
+    let labels = samples.labels().unwrap_or(&[])[rows.clone()].to_vec();
+    Ok(Samples::labelled(samples.batch().select(&rows.collect::<Vec<_>>()), labels)?)
 }
 
-fn answer(c: &Canonicalizer, batch: &Batch, labels: &[u32]) -> Result<(Tally, Vec<Prediction>)> {
-    let start = Instant::now();
-    let predictions = c.predict(batch)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let labels: Vec<Option<u32>> = labels.iter().copied().map(Some).collect();
-    let mut tally = Tally::default();
-    tally.add(&predictions, &labels, seconds);
+/// What becomes of samples, or of copies of them under random poses.
+fn answer(
+    c: &Canonicalizer,
+    samples: &Samples,
+    copies: Option<u64>,
+) -> Result<(Tally, Vec<Prediction>)> {
+    let (mut tally, mut predictions) = (Tally::default(), Vec::new());
+    let rows: Vec<usize> = (0..samples.len()).collect();
+    c.measure(&Posed { data: samples, copies }, &rows, &mut |some| {
+        tally.add(some);
+        predictions.extend_from_slice(some.predictions);
+    })?;
     Ok((tally, predictions))
 }
 
@@ -295,24 +287,22 @@ fn draw(
     path: &std::path::Path,
     scene: &Scene,
     c: &Canonicalizer,
-    batch: &Batch,
+    inputs: &Posed,
     predictions: &[Prediction],
-    labels: &[u32],
 ) -> Result<()> {
-    let shown = predictions.len().min(48);
-    let views: Vec<View> = predictions[..shown]
+    let rows: Vec<usize> = (0..predictions.len().min(48)).collect();
+    let batch = inputs.read(c, &rows)?.batch;
+    let views: Vec<View> =
+        rows.iter().map(|&item| View { item, map: predictions[item].map }).collect();
+    let views = warp(&batch, &views, &c.config().resample)?;
+    let cells: Vec<sheet::Cell> = rows
         .iter()
-        .enumerate()
-        .map(|(item, p)| View { item, map: p.map })
-        .collect();
-    let views = warp(batch, &views, &c.config().resample)?;
-    let cells: Vec<sheet::Cell> = (0..shown)
-        .map(|i| sheet::Cell {
+        .map(|&i| sheet::Cell {
             before: batch.item(i),
             after: views.item(i),
             model_label: predictions[i].raw_label,
             label: predictions[i].label,
-            truth: labels[i],
+            truth: inputs.data.label(i).unwrap_or(0),
         })
         .collect();
     sheet::draw(path, batch.signal(), &cells, scene.names, 6)

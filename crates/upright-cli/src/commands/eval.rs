@@ -2,10 +2,9 @@
 //! and on transformed data.
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Prediction, Verdict, transformed_copies};
+use upright::canonicalizer::{Answered, Canonicalizer, Posed, Verdict};
 use upright::dataset::Dataset;
 use upright::stats::Share;
 
@@ -23,9 +22,6 @@ pub const EXAMPLES: &str = "Examples:
   upright eval model.onnx test/                          upright, and copies under random poses
   upright eval model.onnx test/ --transformed rotated/   really transformed pictures instead
   upright eval model.onnx mnist/ --split test --limit 1000 --json";
-
-/// Rows read and answered at a time.
-const CHUNK: usize = 128;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -57,21 +53,21 @@ pub struct Tally {
 
 impl Tally {
     /// Adds the answers of some inputs.
-    pub fn add(&mut self, predictions: &[Prediction], labels: &[Option<u32>], seconds: f64) {
-        for (p, label) in predictions.iter().zip(labels) {
+    pub fn add(&mut self, some: &Answered) {
+        for (p, label) in some.predictions.iter().zip(some.labels) {
             let Some(label) = *label else { continue };
             let (before, after) = (p.raw_label == label, p.label == label);
             count(&mut self.model, before);
             count(&mut self.gated, after);
-            count(&mut self.searched, p.verdict != Verdict::Kept);
-            if p.verdict != Verdict::Kept {
+            count(&mut self.searched, p.searched());
+            if p.searched() {
                 count(&mut self.accepted, p.verdict == Verdict::Accepted);
             }
             self.harmed += usize::from(before && !after);
             self.mended += usize::from(!before && after);
             self.evaluations += p.evaluations;
         }
-        self.seconds += seconds;
+        self.seconds += some.time.as_secs_f64();
     }
 
     /// Milliseconds an input.
@@ -139,20 +135,12 @@ fn measure(
     let bar = Progress::start(heading, source.len(), common.quiet);
     let mut tally = Tally::default();
     let all: Vec<usize> = (0..source.len()).collect();
-    for chunk in all.chunks(CHUNK) {
-        let loaded = source.read(chunk)?;
-        let labels: Vec<Option<u32>> = loaded.rows.iter().map(|&r| source.label(r)).collect();
-        let batch = if copies {
-            transformed_copies(&loaded.batch, c.space(), &c.config().resample, common.seed)?
-        } else {
-            loaded.batch
-        };
-        let start = Instant::now();
-        let predictions = c.predict(&batch)?;
-        tally.add(&predictions, &labels, start.elapsed().as_secs_f64());
-        bar.advance(chunk.len());
+    let inputs = Posed { data: source, copies: copies.then_some(common.seed) };
+    c.measure(&inputs, &all, &mut |some| {
+        tally.add(some);
+        bar.advance(some.asked);
         bar.say(format!("{} right", tally.gated));
-    }
+    })?;
     Ok(tally)
 }
 

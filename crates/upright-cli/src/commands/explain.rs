@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
 use upright::dataset::Dataset;
+use upright::gate::Reason;
 use upright::role::Role;
 use upright::tensor::Batch;
 use upright::trace::Trace;
@@ -102,9 +103,16 @@ pub fn write(c: &Canonicalizer, batch: &Batch, name: &str, path: &Path) -> Resul
 }
 
 fn explain(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explained>> {
-    let Some(trace) = c.trace(batch)?.into_iter().next() else { return Ok(None) };
+    let Some(mut trace) = c.trace(batch)?.into_iter().next() else { return Ok(None) };
     let prediction = c.decide(&trace);
-    let found = c.read(&trace).map(|a| trace.seen[a.view].pose.clone());
+    let answer = c.read(&trace);
+    let reason = c.gate().reason(trace.raw_look(), answer.as_ref().map(|a| a.look));
+    let reasons = reasons(c, &trace, &prediction, &reason);
+    let found = answer.map(|a| trace.seen[a.view].pose.clone());
+    if c.switches() {
+        // What a second model says is no view of the input, and has no energy.
+        trace = Trace::new(trace.raw, trace.raw_logits);
+    }
     let through = match (prediction.verdict, found) {
         (Verdict::Accepted, Some(pose)) => pose,
         _ => trace.raw.pose.clone(),
@@ -123,7 +131,8 @@ fn explain(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explai
     };
     Ok(Some(Explained {
         name: name.into(),
-        reasons: reasons(c, &trace, &prediction),
+        reason,
+        reasons,
         pictures: pictures(c, batch, prediction.map)?,
         steps: steps(c, batch, &trace)?,
         landscape: study::landscape(c, batch, trace.clone(), &through, CELLS)?,
@@ -149,53 +158,58 @@ fn steps(c: &Canonicalizer, batch: &Batch, trace: &Trace) -> Result<Vec<(usize, 
     Ok(steps.iter().enumerate().map(|(i, (order, s))| (*order, s.energy, picture(i))).collect())
 }
 
-/// Why the gate decided as it did, in sentences.
-fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
+/// Why it was decided so, in sentences.
+fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) -> Vec<String> {
     let class = |label: u32| c.model().class_name(label as usize);
-    let state = c.gate().state();
-    let own = state.read_f32("taus").unwrap_or_default().get(p.raw_label as usize).copied();
-    let tau = own.unwrap_or(c.gate().tau());
+    let switch = c.switches();
     let raw = number(p.energy_before.into());
-    let limit = number(tau.into());
-    if p.verdict == Verdict::Kept {
-        return vec![
-            format!("Its energy {raw} does not exceed tau = {limit}: it looks familiar."),
+    let mut limit = format!("tau = {}", number(reason.tau.into()));
+    if let Some(label) = reason.class {
+        let _ = write!(limit, " (of class {})", class(label));
+    }
+    if !reason.searched {
+        let first = if p.energy_before.is_nan() {
+            "Its energy is not a number; such inputs are left alone.".into()
+        } else {
+            format!("Its energy {raw} does not exceed {limit}: it looks familiar.")
+        };
+        let second = if switch {
+            "The second model was not asked; the answer is the bare model's, bit for bit."
+        } else {
             "It was not searched; the answer is the bare model's, bit for bit. What a search \
              would have seen is drawn for this picture only."
-                .into(),
-        ];
+        };
+        return vec![first, second.into()];
     }
-    let mut reasons = vec![format!(
-        "Its energy {raw} exceeds tau = {limit}, so the search `{}` looked at {} views.",
-        c.config().part(Role::Search).name,
-        trace.seen.len()
-    )];
+    let next = if switch {
+        "the second model was asked".into()
+    } else {
+        format!(
+            "the search `{}` looked at {} views",
+            c.config().part(Role::Search).name,
+            trace.seen.len()
+        )
+    };
+    let mut reasons = vec![format!("Its energy {raw} exceeds {limit}, so {next}.")];
     if let Some(found) = c.read(trace) {
-        let best = found.look.energy;
-        let mut words = format!(
-            "The view found has energy {} and says {}.",
-            number(best.into()),
-            class(found.look.label)
-        );
-        if let Some((share, asked)) = overtaken(&state, p.energy_before, best) {
-            let _ = write!(
-                words,
-                " It overtakes {:.0} % of the calibration energies; {:.0} % are asked for.",
-                100.0 * share,
-                100.0 * asked
-            );
-        }
-        reasons.push(words);
+        let (energy, label) = (number(found.look.energy.into()), class(found.look.label));
+        reasons.push(if switch {
+            format!("It says {label}.{}", clearness(reason, "The input lies above"))
+        } else {
+            let clear = clearness(reason, "It overtakes");
+            format!("The view found has energy {energy} and says {label}.{clear}")
+        });
     }
+    let gate = &c.config().part(Role::Gate).name;
     reasons.push(match p.verdict {
-        Verdict::Accepted => format!("The gate `{}` accepts it.", c.config().part(Role::Gate).name),
+        Verdict::Accepted => format!("The gate `{gate}` accepts it."),
+        Verdict::Switched => format!("The gate `{gate}` switches: the second model answers."),
         Verdict::Abstained => "The answer is left open: no view is familiar enough, or a view of \
              another class is nearly as familiar."
             .into(),
-        _ => format!(
-            "The gate `{}` rejects it: the bare model's answer stands.",
-            c.config().part(Role::Gate).name
-        ),
+        Verdict::Kept | Verdict::Rejected => {
+            format!("The gate `{gate}` rejects it: the bare model's answer stands.")
+        }
     });
     if let Some(rival) = p.rival {
         let others = std::iter::once(&trace.raw).chain(&trace.seen).filter(|s| s.label == rival);
@@ -209,26 +223,18 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction) -> Vec<String> {
     reasons
 }
 
-/// The share of calibration energies between two, and the share that the gate asks for, if
-/// it measures improvements so.
-fn overtaken(state: &upright::state::State, raw: f32, best: f32) -> Option<(f64, f64)> {
-    let asked = *state.read_f32("margin").ok()?.first()?;
-    let scale = state.read_f32("scale").ok()?;
-    let between = scale.iter().filter(|&&e| best <= e && e < raw).count();
-    (!scale.is_empty()).then(|| (between as f64 / scale.len() as f64, asked.into()))
+/// How clear an improvement is against what the gate asks for, if it asks.
+fn clearness(reason: &Reason, verb: &str) -> String {
+    let percent = |share: f32| format!("{:.0} %", 100.0 * f64::from(share));
+    reason.overtaken.map_or_else(String::new, |o| {
+        let (found, needed) = (percent(o.found), percent(o.needed));
+        format!(" {verb} {found} of the calibration energies; {needed} are asked for.")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use upright::state::State;
-
-    #[test]
-    fn overtaken_energies_lie_from_the_best_up_to_the_raw_one() {
-        let state = State::new().f32("margin", &[0.5]).f32("scale", &[1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(overtaken(&state, 4.0, 2.0), Some((0.5, 0.5)));
-        assert_eq!(overtaken(&State::new(), 4.0, 2.0), None);
-    }
 
     #[test]
     fn only_endings_that_can_be_written_are_taken() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Advice, FitData, FitReport, Transforms, TuneReport, Watch};
+use upright::canonicalizer::{Advice, Config, FitData, FitReport, Transforms, TuneReport, Watch};
 use upright::config::Part;
 use upright::dataset::Dataset;
 use upright::model::{Model, Options};
@@ -78,7 +78,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     bank: Option<usize>,
     /// Most held-out samples used
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = Config::default().calibration)]
     calibration: usize,
     #[command(flatten)]
     parts: PartArgs,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
-use upright::dataset::Dataset;
+use upright::dataset::{CHUNK, Dataset};
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
 
@@ -24,9 +24,6 @@ pub const EXAMPLES: &str = "Examples:
   upright predict model.onnx a.png b.png --json
   upright predict model.onnx photos/ --out labels.jsonl --views upright/
   upright predict model.onnx photos/ --gate never        the bare model, for comparison";
-
-/// Rows read and answered at a time.
-const CHUNK: usize = 128;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -138,7 +135,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             }
         }
         done += predictions.len();
-        searched += predictions.iter().filter(|p| p.evaluations > 1).count();
+        searched += predictions.iter().filter(|p| p.searched()).count();
         bar.advance(chunk.len());
         bar.say(format!("{searched} searched, {} skipped", source.unreadable()));
     }

@@ -31,7 +31,7 @@ pub struct ModelArgs {
     #[arg(long, value_enum, default_value = "none")]
     pub reduce: ReduceArg,
     /// Length of projected vectors (with --reduce pool or project)
-    #[arg(long, value_name = "N", default_value_t = 1024)]
+    #[arg(long, value_name = "N", default_value_t = Reduce::DIM)]
     pub dim: usize,
     /// What the model takes: image, strokes or clouds [default: by its input's shape and name]
     #[arg(long, value_name = "KIND", value_parser = signal_kind)]
@@ -122,7 +122,7 @@ pub struct PartArgs {
     #[command(flatten)]
     pub roles: RoleArgs,
     /// Views a search may look at
-    #[arg(long, value_name = "N", default_value_t = 60)]
+    #[arg(long, value_name = "N", default_value_t = Config::default().budget)]
     pub budget: usize,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
     #[arg(long, value_name = "KIND", default_value = "zeros")]

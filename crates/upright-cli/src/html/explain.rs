@@ -1,6 +1,7 @@
 //! One input explained in one picture.
 
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
+use upright::gate::Reason;
 use upright::score::Neighbour;
 use upright::trace::Trace;
 
@@ -17,6 +18,8 @@ pub struct Explained {
     pub prediction: Prediction,
     /// All that the search looked at.
     pub trace: Trace,
+    /// What the gate compared.
+    pub reason: Reason,
     /// Why it was decided so, in sentences.
     pub reasons: Vec<String>,
     /// The input and the view that answered, as addresses that hold them.
@@ -47,15 +50,12 @@ pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
     svg.text("head", (28.0, 40.0), Anchor::Start, &heading(p, &class));
     svg.text("soft", (28.0, 62.0), Anchor::Start, &clip(&e.name, 90));
 
-    for (i, (uri, words)) in e
-        .pictures
-        .iter()
-        .zip([
-            format!("input: {}", class(p.raw_label)),
-            format!("view that answered: {}", class(p.label)),
-        ])
-        .enumerate()
-    {
+    let who = match p.verdict {
+        Verdict::Switched => "second model",
+        _ => "view that answered",
+    };
+    let captions = [format!("input: {}", class(p.raw_label)), format!("{who}: {}", class(p.label))];
+    for (i, (uri, words)) in e.pictures.iter().zip(captions).enumerate() {
         let x = 28.0 + i as f64 * (PICTURE + 56.0);
         svg.picture(uri, (x, 84.0), (PICTURE, PICTURE));
         svg.rect("edge", (x, 84.0), (PICTURE, PICTURE));
@@ -104,7 +104,9 @@ fn heading(p: &Prediction, class: &dyn Fn(u32) -> String) -> String {
             format!("Accepted: a more familiar view, which also says {}", class(p.label))
         }
         Verdict::Accepted => format!("Accepted: {}, not {}", class(p.label), class(p.raw_label)),
-        Verdict::Rejected => format!("Rejected: no view is believed, {} stands", class(p.label)),
+        Verdict::Rejected => {
+            format!("Rejected: the model's own answer, {}, stands", class(p.label))
+        }
         Verdict::Switched => format!("Switched: the second model says {}", class(p.label)),
         Verdict::Abstained => format!("Left open: perhaps {}", class(p.label)),
     };
@@ -121,7 +123,7 @@ fn curve(c: &Canonicalizer, e: &Explained, line: &Line, energies: &[f32], labels
         Anchor::End,
         "line: through the answered view, thick where the model gives the same answer; dots: the search",
     );
-    let tau = c.gate().tau();
+    let tau = e.reason.tau;
     let dots = std::iter::once(&e.trace.raw).chain(&e.trace.seen);
     let all = energies.iter().copied().chain(dots.clone().map(|s| s.energy));
     let all = all.chain(Some(tau)).filter(|v| v.is_finite()).map(f64::from);

@@ -47,11 +47,9 @@ pub fn budgets(
         let c = &c.with_budget(budget);
         let answer = |inputs: &Inputs| -> Result<Accuracy> {
             let mut accuracy = Accuracy::default();
-            for rows in sample(inputs.data, SAMPLE).chunks(super::CHUNK) {
-                let (batch, rows) = inputs.read(c, rows)?;
-                let labels: Vec<_> = rows.iter().map(|&row| inputs.data.label(row)).collect();
-                accuracy.add(&c.predict(&batch)?, &labels);
-            }
+            c.measure(&inputs.posed(), &sample(inputs.data, SAMPLE), &mut |some| {
+                accuracy.add(some.predictions, some.labels);
+            })?;
             Ok(accuracy)
         };
         seen.push(Budget {

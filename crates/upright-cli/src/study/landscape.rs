@@ -5,15 +5,13 @@ use std::f32::consts::PI;
 
 use upright::axes::{self, Axis};
 use upright::canonicalizer::Canonicalizer;
+use upright::dataset::CHUNK;
 use upright::space::Space;
 use upright::tensor::Batch;
 use upright::trace::Trace;
 use upright::warp::{View, warp};
 
 use crate::report::Result;
-
-/// Views evaluated at a time.
-const CHUNK: usize = 256;
 
 const DEGREES: f64 = 180.0 / std::f64::consts::PI;
 

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Verdict};
+use upright::canonicalizer::{Canonicalizer, Prediction};
 use upright::warp::{View, warp};
 
 use super::Inputs;
@@ -102,13 +102,13 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
 
 fn decision(c: &Canonicalizer, inputs: &Inputs, row: usize) -> Result<Option<Split>> {
     let (loaded, decode) = timed(|| inputs.data.read(&[row]));
-    let batch = inputs.posed(c, loaded?.batch)?;
+    let batch = inputs.posed().pose(c, loaded?.batch)?;
     if batch.is_empty() {
         return Ok(None);
     }
     let (predictions, whole) = timed(|| c.predict(&batch));
     let predictions = predictions?;
-    let searched = predictions.iter().any(|p| p.verdict != Verdict::Kept);
+    let searched = predictions.iter().any(Prediction::searched);
     let mut views = Vec::new();
     if searched {
         for trace in c.trace(&batch)? {

@@ -8,9 +8,9 @@ mod landscape;
 mod latency;
 
 use upright::canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Prediction, Transforms, Verdict, transformed_copies,
+    Accuracy, Advice, Canonicalizer, Posed, Prediction, Transforms, Verdict,
 };
-use upright::dataset::Dataset;
+use upright::dataset::{CHUNK, Dataset};
 use upright::gate::{Calibration, Case, Look};
 use upright::seed;
 use upright::stats::{Share, auroc};
@@ -25,9 +25,6 @@ use crate::Common;
 use crate::data::Source;
 use crate::progress::Progress;
 use crate::report::Result;
-
-/// Inputs read and searched at a time.
-const CHUNK: usize = 64;
 
 /// Labelled inputs to study.
 pub struct Inputs<'a> {
@@ -44,23 +41,20 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
+    /// The inputs as they are studied.
+    pub fn posed(&self) -> Posed<'_> {
+        Posed { data: self.data, copies: self.copies.then_some(self.seed) }
+    }
+
     /// Some rows, as they are studied, without the unreadable ones; and which rows they are.
     pub fn read(&self, c: &Canonicalizer, rows: &[usize]) -> Result<(Batch, Vec<usize>)> {
-        let loaded = self.data.read(rows)?;
-        let batch = self.posed(c, loaded.batch)?;
-        Ok((batch, loaded.rows))
+        let loaded = self.posed().read(c, rows)?;
+        Ok((loaded.batch, loaded.rows))
     }
 
     /// What to call a row.
     pub fn name(&self, row: usize) -> String {
         self.source.map_or_else(|| format!("{} {row}", self.kind), |s| s.name(row))
-    }
-
-    fn posed(&self, c: &Canonicalizer, batch: Batch) -> Result<Batch> {
-        if !self.copies {
-            return Ok(batch);
-        }
-        Ok(transformed_copies(&batch, c.space(), &c.config().resample, self.seed)?)
     }
 }
 
@@ -116,10 +110,9 @@ impl Side {
         let all: Vec<usize> = (0..inputs.data.len()).collect();
         for chunk in all.chunks(CHUNK) {
             let loaded = inputs.data.read(chunk)?;
-            let labels: Vec<Option<u32>> =
-                loaded.rows.iter().map(|&row| inputs.data.label(row)).collect();
+            let labels = inputs.posed().labels(&loaded.rows);
             side.health.add(&loaded.batch, &loaded.rows, &labels);
-            let batch = inputs.posed(c, loaded.batch)?;
+            let batch = inputs.posed().pose(c, loaded.batch)?;
             let traces = c.trace(&batch)?;
             for ((trace, &row), label) in traces.iter().zip(&loaded.rows).zip(labels) {
                 let Some(truth) = label else { continue };

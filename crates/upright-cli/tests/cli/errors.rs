@@ -137,14 +137,6 @@ fn scores_that_are_not_numbers_are_counted() {
 }
 
 #[test]
-fn a_bank_with_too_few_of_a_class_names_it() {
-    let folder = ready();
-    let args = ["fit", "model.onnx", "train", "--score", "pc-knn", "--set", "k=40"];
-    let ran = upright(folder.path(), &args);
-    said(&ran, 3, &["bank::small", "samples of class", "k = 40", "--score proto"]);
-}
-
-#[test]
 fn an_artifact_of_another_model_is_refused_with_both_fingerprints() {
     let folder = ready();
     assert_eq!(upright(folder.path(), FIT).code, 0);

@@ -3,6 +3,7 @@
 
 mod demo;
 mod errors;
+mod explain;
 mod list;
 mod report;
 mod score;

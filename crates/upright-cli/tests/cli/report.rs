@@ -1,4 +1,4 @@
-//! `upright report` and `upright explain`: whole, safe, and equal to their data.
+//! `upright report`: whole, safe, and equal to its data.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn data(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn base64(text: &str) -> Vec<u8> {
+pub(crate) fn base64(text: &str) -> Vec<u8> {
     let digit = |b: u8| match b {
         b'A'..=b'Z' => b - b'A',
         b'a'..=b'z' => b - b'a' + 26,
@@ -63,7 +63,7 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 /// Whether every address in a page is inside it.
-fn self_contained(html: &str) -> bool {
+pub(crate) fn self_contained(html: &str) -> bool {
     let inside = |address: &str| address.starts_with("data:") || address.starts_with('#');
     let addresses = ["src=\"", "href=\""]
         .into_iter()
@@ -162,34 +162,4 @@ fn names_that_look_like_markup_stay_text() {
     assert_eq!(html.matches("<script>").count(), 1, "only the page's own");
     assert!(html.contains("9&lt;script&gt;"));
     assert!(html.contains("given: test"));
-}
-
-#[test]
-fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
-    let folder = fitted();
-    let folder = folder.path();
-    let one = std::fs::read_dir(folder.join("test/4")).unwrap().next().unwrap().unwrap().path();
-    let one = one.to_str().unwrap();
-    for (gate, words) in
-        [("always", "so the search rivals looked at 12 views"), ("never", "does not exceed")]
-    {
-        let ran = upright(folder, &["explain", "model.onnx", one, "--gate", gate, "--quiet"]);
-        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-        let svg = std::fs::read_to_string(folder.join("explain.svg")).unwrap();
-        let text = svg.replace("</text>", " ").replace("&#39;", "'");
-        let text: String = text.split('<').map(|t| t.split_once('>').map_or(t, |p| p.1)).collect();
-        assert!(text.contains(words), "{text}");
-        assert!(svg.starts_with("<svg xmlns=") && svg.matches("<image").count() >= 3);
-        assert!(svg.contains("Nearest samples in the bank"));
-        assert_eq!(svg.matches("class=\"seen\"").count(), 12);
-        assert!(self_contained(&svg.replace("http://www.w3.org/2000/svg", "")));
-    }
-    let page = ["explain", "model.onnx", one, "--out", "one.html", "--quiet"];
-    assert_eq!(upright(folder, &page).code, 0);
-    assert!(self_contained(&std::fs::read_to_string(folder.join("one.html")).unwrap()));
-    let ran = upright(folder, &["explain", "model.onnx", one, "--out", "one.png"]);
-    assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("write an .svg file"), "{}", ran.err);
-    let ran = upright(folder, &["explain", "model.onnx", one, "--row", "5"]);
-    assert_eq!(ran.code, 3, "{}", ran.err);
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::support::{FIT, digits, model, upright};
+use crate::support::{FIT, artifact, digits, model, picture, pixels, upright};
 use tempfile::{TempDir, tempdir};
+use upright::warp::{View, warp};
 
 pub(crate) fn fitted() -> TempDir {
     let folder = tempdir().unwrap();
@@ -111,14 +112,47 @@ fn the_same_command_gives_the_same_bytes_with_any_number_of_threads() {
     assert_eq!(artifact, std::fs::read(folder.join("again.upright")).unwrap());
 }
 
+/// The files hold what the classifier saw: the input under the map of its answer.
 #[test]
 fn canonical_views_are_written_on_request() {
     let folder = fitted();
-    let args = ["predict", "model.onnx", "test", "--views", "views", "--limit", "5", "--quiet"];
-    let ran = upright(folder.path(), &args);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    let views: Vec<_> = std::fs::read_dir(folder.path().join("views")).unwrap().collect();
-    assert_eq!(views.len(), 5);
-    let one = image::open(views[0].as_ref().unwrap().path()).unwrap();
-    assert_eq!((one.width(), one.height()), (40, 40));
+    let folder = folder.path();
+    let c = artifact(folder, "model.upright");
+    let mut turned = 0;
+    for gate in ["always", "never"] {
+        let c = c.with_gate(upright::config::Part::new(gate)).unwrap();
+        let args = ["--gate", gate, "--views", gate, "--limit", "5", "--quiet"];
+        let rows = rows(folder, &args);
+        let files = std::fs::read_dir(folder.join(gate)).unwrap();
+        let mut views: Vec<_> = files.map(|f| f.unwrap().path()).collect();
+        views.sort();
+        assert_eq!((rows.len(), views.len()), (5, 5));
+        for (row, view) in rows.iter().zip(&views) {
+            let path = Path::new(row["path"].as_str().unwrap());
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            assert!(view.to_str().unwrap().ends_with(&format!("-{stem}.png")), "{view:?}");
+            let input = picture(&folder.join(path));
+            let map = c.predict(&input).unwrap()[0].map;
+            assert!((f64::from(map.entries()[1]) - row["m01"].as_f64().unwrap()).abs() < 1e-6);
+            let seen = warp(&input, &[View { item: 0, map }], &c.config().resample).unwrap();
+            let written = image::open(view).unwrap().into_luma8();
+            assert_eq!(written, pixels(&seen), "{view:?}");
+            turned += usize::from(written != pixels(&input));
+            assert!(gate == "always" || map.is_identity());
+        }
+    }
+    assert!((1..=5).contains(&turned), "{turned} views differ from their inputs");
+}
+
+#[test]
+fn a_class_with_fewer_samples_than_k_is_used_whole_and_named() {
+    let folder = tempdir().unwrap();
+    model(folder.path());
+    digits(folder.path(), "train", 300, 1);
+    let fit = ["fit", "model.onnx", "train", "--budget", "12", "--accept-harm", "100"];
+    let ran = upright(folder.path(), &[&fit[..], &["--score", "pc-knn", "--set", "k=40"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for words in ["note       class `", "fewer than the 40 `pc-knn` looks at", "all are used"] {
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
 }

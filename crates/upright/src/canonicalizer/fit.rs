@@ -4,24 +4,20 @@
 use std::sync::Arc;
 
 use super::held::Held;
-use super::report::Transforms;
+use super::report::{Accuracy, Transforms};
 use super::{Canonicalizer, Config, FitReport};
-use crate::config::Value;
 use crate::copies::{self, Copies};
-use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::dataset::{CHUNK, Dataset};
+use crate::error::Result;
 use crate::model::Model;
 use crate::outputs::Outputs;
 use crate::proposer::{self, Shape};
 use crate::role::Role;
 use crate::router::Models;
-use crate::score::{self, Bank};
+use crate::score::{self, Bank, Needs};
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::Matrix;
-
-/// Rows read and run at a time.
-pub(super) const CHUNK: usize = 256;
 
 /// Bank samples of which transformed copies are made for scores that learn from them.
 const COPIES: usize = 2000;
@@ -114,9 +110,10 @@ impl Config {
         let mut c = Canonicalizer::bare(self, models)?;
         watch.phase("bank", rows.len());
         let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
-        self.check_bank_size(&labels, &c.model)?;
-        let copies =
-            if self.learns()? { self.copies(&c.model, data, rows, &c.space)? } else { None };
+        let (score, proposer) = (self.part(Role::Score), self.part(Role::Proposer));
+        let needs = score::needs(score)?;
+        let learns = needs.transformed || proposer::row(&proposer.name)?.make.copies;
+        let copies = if learns { self.copies(&c.model, data, rows, &c.space)? } else { None };
         let bank = Bank {
             outputs: &outputs,
             labels: &labels,
@@ -124,7 +121,7 @@ impl Config {
             transformed: copies.as_ref().map(|c| &c.outputs),
             seed: self.seed,
         };
-        c.fitted.score = score::fit(self.part(Role::Score), &bank)?.into();
+        c.fitted.score = score::fit(score, &bank)?.into();
         let bank = proposer::Bank {
             space: &c.space,
             shapes: &shapes,
@@ -133,8 +130,9 @@ impl Config {
             copies: copies.as_ref(),
             seed: self.seed,
         };
-        c.fitted.proposer = proposer::fit(self.part(Role::Proposer), &bank)?.into();
+        c.fitted.proposer = proposer::fit(proposer, &bank)?.into();
         let mut report = FitReport { bank: outputs.len(), ..FitReport::default() };
+        report.notes.extend(few(&score.name, &needs, &labels, &c.model));
         report.notes.extend(c.fitted.score.note());
         report.notes.extend(c.fitted.proposer.note());
         Ok((c, report))
@@ -179,16 +177,6 @@ impl Config {
         (bank, held)
     }
 
-    /// Whether a part learns from transformed samples.
-    fn learns(&self) -> Result<bool> {
-        let (score, proposer) = (self.part(Role::Score), self.part(Role::Proposer));
-        let word = Value::Word("from-transformed".into());
-        let needs = score::row(&score.name)?.make.needs;
-        Ok(needs.transformed
-            || score.settings.values().any(|v| *v == word)
-            || proposer::row(&proposer.name)?.make.copies)
-    }
-
     /// Transformed copies of some bank samples, for parts that learn from them.
     pub(super) fn copies(
         &self,
@@ -209,41 +197,34 @@ impl Config {
         }
         Ok(outputs.map(|outputs| Copies { outputs, poses, samples }))
     }
+}
 
-    /// Refuses a bank in which the score's `k` neighbours do not exist.
-    fn check_bank_size(&self, labels: &[u32], model: &Model) -> Result<()> {
-        let part = self.part(Role::Score);
-        let row = score::row(&part.name)?;
-        if !row.params.iter().any(|p| p.name == "k") {
-            return Ok(());
-        }
-        let k = part.resolve(row.params)?.whole("k");
-        if labels.len() < k {
-            return Err(Error::TooFew {
-                part: "bank".into(),
-                why: format!("it has {} samples; k = {k}", labels.len()),
-                help: format!("add samples, or `--set k={}`", labels.len().max(1)),
-            });
-        }
-        if !row.make.needs.labels {
-            return Ok(());
-        }
-        let mut counts = vec![0usize; model.classes()];
-        for &l in labels {
-            if let Some(n) = counts.get_mut(l as usize) {
-                *n += 1;
-            }
-        }
-        let small = counts.iter().enumerate().filter(|&(_, &n)| n > 0 && n < k);
-        match small.min_by_key(|&(_, n)| n) {
-            None => Ok(()),
-            Some((class, n)) => Err(Error::TooFew {
-                part: "bank".into(),
-                why: format!("it has {n} samples of class {}; k = {k}", model.class_name(class)),
-                help: format!("add samples, `--set k={n}`, or `--score proto`"),
-            }),
+/// Says so if a score looks at more samples than there are, in the bank or in a class of it.
+fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<String> {
+    let wanted = needs.samples;
+    let short = |part: &str, n: usize, others: &str| {
+        let noun = if n == 1 { "sample" } else { "samples" };
+        format!(
+            "{part} has {n} {noun}, fewer than the {wanted} `{score}` looks at{others}: all are used"
+        )
+    };
+    if !needs.labels {
+        return (labels.len() < wanted).then(|| short("the bank", labels.len(), ""));
+    }
+    let mut counts = vec![0usize; model.classes()];
+    for &label in labels {
+        if let Some(n) = counts.get_mut(label as usize) {
+            *n += 1;
         }
     }
+    let small = || counts.iter().enumerate().filter(|&(_, &n)| n > 0 && n < wanted);
+    let (class, &n) = small().min_by_key(|&(_, n)| n)?;
+    let others = match small().count() - 1 {
+        0 => String::new(),
+        1 => ", and so has another class".into(),
+        count => format!(", and so have {count} other classes"),
+    };
+    Some(short(&format!("class `{}`", model.class_name(class)), n, &others))
 }
 
 /// Measures accuracy before and after on samples that nothing was fitted on.
@@ -254,13 +235,16 @@ fn prove(
     watch: &mut dyn Watch,
 ) -> Result<()> {
     watch.phase("prove", held.upright.len() + held.transformed.len());
-    for (upright, rows) in held.chunks() {
-        let (batch, labels) = held.read(c, upright, rows)?;
-        let predictions = c.predict(&batch)?;
-        let total = if upright { &mut report.upright } else { &mut report.transformed };
-        total.add(&predictions, &labels);
-        watch.advance(rows.len());
-    }
+    let mut judge = |upright: bool, rows: &[usize]| -> Result<Accuracy> {
+        let mut accuracy = Accuracy::default();
+        c.measure(&held.side(upright), rows, &mut |some| {
+            accuracy.add(some.predictions, some.labels);
+            watch.advance(some.asked);
+        })?;
+        Ok(accuracy)
+    };
+    report.upright = judge(true, &held.upright)?;
+    report.transformed = judge(false, &held.transformed)?;
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! Held-out inputs, upright and transformed: given, or copied under random poses.
 
 use super::Canonicalizer;
-use super::fit::{CHUNK, spread};
-use crate::copies::{jittered, transformed_copies};
-use crate::dataset::Dataset;
+use super::fit::spread;
+use super::measure::Posed;
+use crate::copies::jittered;
+use crate::dataset::{CHUNK, Dataset, Loaded};
 use crate::error::Result;
 use crate::tensor::Batch;
 
@@ -32,16 +33,17 @@ impl Held<'_> {
         upright: bool,
         rows: &[usize],
     ) -> Result<(Batch, Vec<Option<u32>>)> {
-        let data = self.given.filter(|_| !upright).unwrap_or(self.data);
-        let loaded = data.read(rows)?;
-        let labels = loaded.rows.iter().map(|&r| data.label(r)).collect();
-        let copies = !upright && self.given.is_none();
-        let batch = if copies {
-            transformed_copies(&loaded.batch, &c.space, &c.config.resample, self.seed)?
-        } else {
-            loaded.batch
-        };
-        Ok((batch, labels))
+        let side = self.side(upright);
+        let Loaded { batch, rows } = side.read(c, rows)?;
+        Ok((batch, side.labels(&rows)))
+    }
+
+    /// The upright inputs, or the transformed ones.
+    pub(super) fn side(&self, upright: bool) -> Posed<'_> {
+        match self.given.filter(|_| !upright) {
+            Some(given) => Posed { data: given, copies: None },
+            None => Posed { data: self.data, copies: (!upright).then_some(self.seed) },
+        }
     }
 
     /// Copies under tiny poses, resampled as transformed copies are.

@@ -27,6 +27,7 @@ mod calibrate;
 mod fit;
 mod fitted;
 mod held;
+mod measure;
 mod orbit;
 mod predict;
 mod report;
@@ -40,6 +41,7 @@ pub use crate::copies::transformed_copies;
 pub use fit::{FitData, Silent, Watch};
 use fitted::Fitted;
 pub use fitted::States;
+pub use measure::{Answered, Posed};
 pub use orbit::{Consistency, Orbit};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
@@ -146,6 +148,13 @@ pub struct Prediction {
     pub verdict: Verdict,
     /// Model evaluations spent: 1, plus what the search cost.
     pub evaluations: usize,
+}
+
+impl Prediction {
+    /// Whether the gate opened: the input was searched, or sent to the second model.
+    pub fn searched(&self) -> bool {
+        self.verdict != Verdict::Kept
+    }
 }
 
 /// A fitted canonicalizer: a handle whose insides are shared, so that a clone costs next to

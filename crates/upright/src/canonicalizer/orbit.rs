@@ -5,14 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Canonicalizer, Prediction};
+use crate::dataset::CHUNK;
 use crate::error::Result;
 use crate::seed;
 use crate::stats::Share;
 use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
-
-/// Views predicted at a time, so that memory stays bounded.
-const CHUNK: usize = 256;
 
 /// How the transformed copies of one input were classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ impl Accuracy {
                 count(&mut self.before, p.raw_label == label);
                 count(&mut self.after, p.label == label);
             }
-            count(&mut self.searched, p.evaluations > 1);
+            count(&mut self.searched, p.searched());
             count(&mut self.abstained, p.verdict == Verdict::Abstained);
         }
     }

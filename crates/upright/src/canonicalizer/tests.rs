@@ -3,11 +3,11 @@
 
 use serde::Deserialize;
 
+use super::views::Asked;
 use super::*;
 use crate::engine;
-use crate::gate::Calibration;
 use crate::model::Options;
-use crate::score::Bank;
+use crate::score::{self, Bank};
 use crate::search::{Ask, Brief, Seen};
 use crate::tensor::Matrix;
 

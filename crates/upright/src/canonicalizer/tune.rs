@@ -199,7 +199,8 @@ impl Config {
         let mut free = Vec::new();
         for name in &names {
             let row = score::row(name)?;
-            if row.make.needs.features && !row.make.needs.head {
+            let needs = score::needs(&Part::new(name))?;
+            if needs.features && !needs.head {
                 free.push(Value::Word(name.clone()));
             }
             all.extend(own(SCORE, self.part(Role::Score), name, row.params));
@@ -225,18 +226,13 @@ impl Config {
 /// The knob that chooses the search.
 const SEARCH: &str = "search";
 
-/// Settings that do not change what is found, or have their own reasons.
-const LEFT: [&str; 6] = ["storage", "compress", "combine", "ridge", "design", "acceptance"];
-
 /// The knobs of a row, starting from what a config sets on it.
 fn own(chooser: &str, part: &Part, name: &str, params: &[Param]) -> Vec<Knob> {
-    let params: Vec<Param> = params.iter().filter(|p| !LEFT.contains(&p.name)).copied().collect();
-    Knob::of_row(chooser, name, &params)
+    Knob::of_row(chooser, name, params)
         .into_iter()
         .map(|knob| {
-            let short = knob.name.rsplit('.').next().unwrap_or_default().to_string();
-            let knob = narrowed(knob, &short);
-            match part.settings.get(&short) {
+            let short = knob.name.rsplit('.').next().unwrap_or_default();
+            match part.settings.get(short) {
                 Some(value) if part.name == name && knob.range.admits(value) => {
                     knob.starting(value.clone())
                 }
@@ -244,24 +240,6 @@ fn own(chooser: &str, part: &Part, name: &str, params: &[Param]) -> Vec<Knob> {
             }
         })
         .collect()
-}
-
-/// Ranges in which tuning looks; wider ones stay open to `--set`.
-fn narrowed(knob: Knob, short: &str) -> Knob {
-    let (name, when, default) = (knob.name.clone(), knob.when.clone(), knob.default.clone());
-    let narrow = match short {
-        "k" => Knob::whole(name, 3, 1, 40).log(),
-        "rivals" => Knob::whole(name, 3, 1, 6),
-        "share" => Knob::real(name, 0.7, 0.3, 0.95),
-        "radius" => Knob::real(name, 0.08, 0.02, 0.25).log(),
-        "runs" => Knob::whole(name, 2, 1, 4),
-        "steps" => Knob::whole(name, 3, 1, 8),
-        "rate" => Knob::real(name, 0.1, 0.02, 0.3).log(),
-        "temperature" => Knob::real(name, 1.0, 0.1, 10.0).log(),
-        _ => return knob,
-    };
-    let narrow = if narrow.range.admits(&default) { narrow.starting(default) } else { narrow };
-    Knob { when, ..narrow }
 }
 
 /// The config's own name first, then the others.
@@ -296,7 +274,7 @@ fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
         .filter(|c| !c.head && !FLAT.contains(&c.op.as_str()))
         .map(|c| c.name)
         .collect();
-    let pool = Reduce::Pool { dim: 1024, seed };
+    let pool = Reduce::Pool { dim: Reduce::DIM, seed };
     let mut wanted = Vec::new();
     if let Some(last) = maps.last() {
         wanted.push(Tap::new(last.as_str()).reduced(pool));
@@ -347,3 +325,6 @@ impl Objective for Searches<'_, '_> {
 
 /// Slices of a trial after which it may be given up.
 const SLICES: usize = 4;
+
+#[cfg(test)]
+mod tests;

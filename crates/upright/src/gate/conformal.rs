@@ -15,7 +15,7 @@
 
 use super::margin::{MARGIN, Scale};
 use super::threshold::read_tau;
-use super::{Calibration, Case, Gate, Look, Make, sorted};
+use super::{Calibration, Case, Gate, Look, Make, Reason, sorted};
 use crate::config::{Param, Settings};
 use crate::error::{Error, Result};
 use crate::registry::Kind;
@@ -83,9 +83,16 @@ fn load(_: &Settings, state: &State) -> Result<Box<dyn Gate>> {
     Ok(Box::new(Conformal { tau, taus, scale: Scale::read(state)? }))
 }
 
+impl Conformal {
+    /// The `tau` of a predicted class.
+    fn tau_of(&self, label: u32) -> f32 {
+        self.taus.get(label as usize).copied().unwrap_or(self.tau)
+    }
+}
+
 impl Gate for Conformal {
     fn search(&self, raw: Look) -> bool {
-        raw.energy > self.taus.get(raw.label as usize).copied().unwrap_or(self.tau)
+        raw.energy > self.tau_of(raw.label)
     }
 
     fn accept(&self, raw: Look, best: Look) -> bool {
@@ -94,6 +101,12 @@ impl Gate for Conformal {
 
     fn tau(&self) -> f32 {
         self.tau
+    }
+
+    fn reason(&self, raw: Look, best: Option<Look>) -> Reason {
+        let tau = self.tau_of(raw.label);
+        let class = (tau.to_bits() != self.tau.to_bits()).then_some(raw.label);
+        self.scale.reason(self.search(raw), (tau, class), raw, best)
     }
 
     fn state(&self) -> State {
@@ -146,6 +159,14 @@ mod tests {
         assert!(search(37.0, 0) && !search(36.0, 0));
         assert!(search(137.0, 1) && !search(136.0, 1));
         assert!(search(134.0, 2) && !search(133.0, 2));
+
+        let reason = |energy, label| gate.reason(Look { energy, label }, None);
+        for (label, tau, class) in [(0, 36.0, Some(0)), (1, 136.0, Some(1)), (2, 133.0, None)] {
+            let kept = reason(tau, label);
+            assert_eq!((kept.searched, kept.tau, kept.class), (false, tau, class));
+            assert!(reason(tau + 1.0, label).searched);
+            assert_eq!((kept.accepted, kept.overtaken), (None, None));
+        }
     }
 
     /// Uniform energies: over repeated splits the searched share of fresh inputs

@@ -6,7 +6,7 @@
 //! by the range instead, which one outlier can stretch).
 
 use super::threshold::{QUANTILE, TAU, read_tau, tau};
-use super::{Calibration, Gate, Look, Make, sorted};
+use super::{Calibration, Gate, Look, Make, Overtaken, Reason, sorted};
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::registry::Kind;
@@ -66,6 +66,10 @@ impl Gate for Margin {
         self.tau
     }
 
+    fn reason(&self, raw: Look, best: Option<Look>) -> Reason {
+        self.scale.reason(self.search(raw), (self.tau, None), raw, best)
+    }
+
     fn state(&self) -> State {
         self.scale.store(State::new().f32("tau", &[self.tau]))
     }
@@ -97,6 +101,28 @@ impl Scale {
         best < raw && self.overtaken(raw, best) >= self.margin - 1e-6
     }
 
+    /// The reason of a gate that searches above `tau`, which may be a class's own, and asks
+    /// for the margin.
+    pub(super) fn reason(
+        &self,
+        searched: bool,
+        (tau, class): (f32, Option<u32>),
+        raw: Look,
+        best: Option<Look>,
+    ) -> Reason {
+        let overtaken = |best: Look| Overtaken {
+            found: self.overtaken(raw.energy, best.energy),
+            needed: self.margin,
+        };
+        Reason {
+            searched,
+            tau,
+            class,
+            accepted: best.map(|best| self.clear(raw.energy, best.energy)),
+            overtaken: best.map(overtaken),
+        }
+    }
+
     /// The share of calibration energies in `best..raw`.
     fn overtaken(&self, raw: f32, best: f32) -> f32 {
         let below = |energy| self.energies.partition_point(|&e| e < energy);
@@ -120,7 +146,7 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use crate::config::Part;
-    use crate::gate::{Calibration, Case, Look, fit};
+    use crate::gate::{Calibration, Case, Look, Overtaken, fit};
 
     #[test]
     fn the_margin_counts_calibration_energies_between_best_and_raw() {
@@ -134,5 +160,13 @@ mod tests {
         assert!(accept(8.5, 5.5));
         assert!(!accept(8.5, 6.5));
         assert!(!accept(5.5, 8.5));
+
+        let look = |energy| Look { energy, label: 0 };
+        for (best, found, accepted) in [(5.5, 0.3, true), (6.5, 0.2, false), (9.5, 0.0, false)] {
+            let reason = gate.reason(look(8.5), Some(look(best)));
+            assert_eq!((reason.searched, reason.tau, reason.class), (true, 4.5, None));
+            assert_eq!(reason.accepted, Some(accepted));
+            assert_eq!(reason.overtaken, Some(Overtaken { found, needed: 0.3 }));
+        }
     }
 }

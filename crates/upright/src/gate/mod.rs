@@ -43,11 +43,47 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
         best.energy < raw.energy
     }
 
-    /// The energy above which inputs are searched.
+    /// The energy above which inputs are searched, unless their class has a limit of its own.
     fn tau(&self) -> f32;
+
+    /// What the gate compared to decide about this very input, and about a view of it, if one
+    /// was found. Agrees with [`Gate::search`] and [`Gate::accept`].
+    fn reason(&self, raw: Look, best: Option<Look>) -> Reason {
+        Reason {
+            searched: self.search(raw),
+            tau: self.tau(),
+            class: None,
+            accepted: best.map(|best| self.accept(raw, best)),
+            overtaken: None,
+        }
+    }
 
     /// What to store so that `load` gives the same gate, bit for bit.
     fn state(&self) -> State;
+}
+
+/// Why a gate decides as it does about one input.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reason {
+    /// Whether the input is searched: whether its energy exceeds `tau`.
+    pub searched: bool,
+    /// The energy above which this input is searched.
+    pub tau: f32,
+    /// The predicted class that `tau` belongs to; `None` if it is common to all classes.
+    pub class: Option<u32>,
+    /// Whether the view replaces the input, once searched; `None` without a view.
+    pub accepted: Option<bool>,
+    /// How clear the improvement is; `None` without a view, or if any lower energy will do.
+    pub overtaken: Option<Overtaken>,
+}
+
+/// The share of calibration energies, 0..1, that lie between a view's energy and its input's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Overtaken {
+    /// Those that the view overtakes.
+    pub found: f32,
+    /// The least that the gate accepts.
+    pub needed: f32,
 }
 
 /// What became of a held-out input when it was searched.
@@ -95,7 +131,7 @@ pub struct Make {
 }
 
 impl Requires for Make {
-    fn requires(&self) -> Vec<&'static str> {
+    fn requires(&self, _: &Settings) -> Vec<&'static str> {
         if self.searched { vec!["labels", "searches"] } else { vec![] }
     }
 }

@@ -133,7 +133,7 @@ pub struct Make {
 }
 
 impl Requires for Make {
-    fn requires(&self) -> Vec<&'static str> {
+    fn requires(&self, _: &Settings) -> Vec<&'static str> {
         if self.copies { vec!["transformed"] } else { vec![] }
     }
 }

@@ -61,7 +61,9 @@ impl Readout for Vote {
         let mut votes = vec![0.0; trace.raw_logits.len()];
         let mut total = 0.0;
         for (seen, logits) in views().filter(|(s, _)| !s.energy.is_nan()) {
-            let weight = f64::from(libm::expf((least - seen.energy) / self.temperature));
+            // Of infinite energies the difference would not be a number.
+            let above = if seen.energy <= least { 0.0 } else { least - seen.energy };
+            let weight = f64::from(libm::expf(above / self.temperature));
             let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let exps: Vec<f32> = logits.iter().map(|l| libm::expf(l - top)).collect();
             let sum: f32 = exps.iter().sum();

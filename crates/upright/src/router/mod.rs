@@ -55,7 +55,7 @@ pub struct Make {
 }
 
 impl Requires for Make {
-    fn requires(&self) -> Vec<&'static str> {
+    fn requires(&self, _: &Settings) -> Vec<&'static str> {
         if self.second { vec!["a second model"] } else { vec![] }
     }
 }

@@ -33,11 +33,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("quantile", 0.65, 0.0, 1.0, "share of an input's features removed"),
         BASE,
     ],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 /// Largest exponent of mode `s`, either way: keeps energies finite in single precision.

@@ -22,11 +22,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "dice",
     about: "energy of the logits through the head's most contributing weights only",
     params: &[Param::real("sparsity", 0.9, 0.0, 1.0, "share of the head's weights removed"), BASE],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

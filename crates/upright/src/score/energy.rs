@@ -3,12 +3,12 @@
 //! Liu et al. 2020, "Energy-based Out-of-distribution Detection". A confident
 //! prediction has large logits, hence a low energy.
 
-use crate::config::{Param, Settings};
+use crate::config::Settings;
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
 use crate::score::inputs::by_row;
-use crate::score::softmax::{log_sum_exp, softmax};
+use crate::score::softmax::{TEMPERATURE, log_sum_exp, softmax};
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::State;
 
@@ -16,12 +16,8 @@ use crate::state::State;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "energy",
     about: "minus the log-sum-exp of the logits; needs nothing but logits",
-    params: &[Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits")],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    params: &[TEMPERATURE],
+    make: Make { needs: |_| Needs::default(), fit, load },
 };
 
 #[derive(Debug)]

@@ -4,12 +4,12 @@
 //! A confident prediction has low entropy. Logarithms come from log-softmax,
 //! so no epsilon is needed: a vanished probability counts nothing.
 
-use crate::config::{Param, Settings};
+use crate::config::Settings;
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
 use crate::score::inputs::by_row;
-use crate::score::softmax::{entropy, entropy_gradient};
+use crate::score::softmax::{TEMPERATURE, entropy, entropy_gradient};
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::State;
 
@@ -17,12 +17,8 @@ use crate::state::State;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "entropy",
     about: "entropy of the predicted probabilities; needs nothing but logits",
-    params: &[Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits")],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    params: &[TEMPERATURE],
+    make: Make { needs: |_| Needs::default(), fit, load },
 };
 
 #[derive(Debug)]

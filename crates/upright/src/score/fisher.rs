@@ -21,7 +21,8 @@ use crate::tensor::Matrix;
 
 /// What keeps the covariances invertible.
 pub(super) const RIDGE: Param =
-    Param::real("ridge", 0.01, 1e-6, 1e3, "added to the covariances' diagonal, in mean variances");
+    Param::real("ridge", 0.01, 1e-6, 1e3, "added to the covariances' diagonal, in mean variances")
+        .untuned();
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -29,7 +30,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "linear discriminant between the bank and transformed copies of it",
     params: &[RIDGE],
     make: Make {
-        needs: Needs { features: true, head: false, labels: false, transformed: true },
+        needs: |_| Needs { features: true, transformed: true, ..Needs::default() },
         fit,
         load,
     },

@@ -26,11 +26,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("gamma", 0.1, 1e-3, 10.0, "power; small ones feel small probabilities"),
         Param::whole("top", 100, 1, 1_000_000, "how many of the largest probabilities count"),
     ],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs::default(), fit, load },
 };
 
 #[derive(Debug)]

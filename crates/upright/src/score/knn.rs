@@ -19,7 +19,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "mean distance to the k nearest samples; needs features",
     params: &[K, METRIC, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
     make: Make {
-        needs: Needs { features: true, head: false, labels: false, transformed: false },
+        needs: |s| Needs { features: true, samples: s.whole("k"), ..Needs::default() },
         fit,
         load,
     },

@@ -16,7 +16,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "mean Euclidean-cosine distance to the k nearest samples; needs features",
     params: &[K, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
     make: Make {
-        needs: Needs { features: true, head: false, labels: false, transformed: false },
+        needs: |s| Needs { features: true, samples: s.whole("k"), ..Needs::default() },
         fit,
         load,
     },

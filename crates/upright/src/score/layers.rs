@@ -18,14 +18,21 @@ use crate::state::{State, damaged};
 
 /// Parameters of both Mahalanobis scores.
 pub(super) const PARAMS: &[Param] = &[
-    Param::real("ridge", 0.0, 0.0, 1e6, "added to the covariances' diagonal; 0 adds nothing"),
+    Param::real("ridge", 0.0, 0.0, 1e6, "added to the covariances' diagonal; 0 adds nothing")
+        .untuned(),
     Param::flag("correct_only", false, "fit on correctly classified samples only"),
     Param::word(
         "combine",
         &["average", "from-transformed"],
         "how several taps join; the latter needs transformed samples",
-    ),
+    )
+    .untuned(),
 ];
+
+/// Whether the taps' weights are learnt from transformed samples.
+pub(super) fn learns(settings: &Settings) -> bool {
+    settings.word("combine") == "from-transformed"
+}
 
 #[derive(Debug)]
 struct Layers {
@@ -53,7 +60,7 @@ pub(super) fn fit(
     };
     let taps = bank.outputs.features.iter().map(fit).collect::<Result<Vec<_>>>()?;
     let mut layers = Layers { weights: vec![1.0 / taps.len() as f64; taps.len()], taps };
-    if settings.word("combine") == "from-transformed" {
+    if learns(settings) {
         let fitting = |t: &&Outputs| layers.each(t).is_some() && !t.is_empty();
         let transformed = bank.transformed.filter(fitting).ok_or_else(|| {
             lack(

@@ -17,11 +17,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "max-logit",
     about: "minus the largest logit; needs nothing but logits",
     params: &[],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs::default(), fit, load },
 };
 
 #[derive(Debug)]

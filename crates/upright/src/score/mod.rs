@@ -5,7 +5,7 @@
 //! One file a score; [`TABLE`] lists them. Adding one touches its file and
 //! its row.
 
-use crate::config::Part;
+use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
 use crate::outputs::{Cotangents, Head, Outputs};
 use crate::proposer::{self, Proposal};
@@ -147,22 +147,25 @@ pub struct Needs {
     pub labels: bool,
     /// Outputs of transformed samples.
     pub transformed: bool,
+    /// The most samples that one energy looks at, among those of a class if it needs labels:
+    /// where there are fewer, all are used. 0 if it does not count samples.
+    pub samples: usize,
 }
 
 /// How to make a score.
 #[derive(Debug)]
 pub struct Make {
-    /// What it needs beside logits.
-    pub needs: Needs,
+    /// What it needs beside logits with these settings.
+    pub needs: fn(&Settings) -> Needs,
     /// Fits it on a bank that has what it needs.
-    pub fit: fn(&crate::config::Settings, &Bank) -> Result<Box<dyn Score>>,
+    pub fit: fn(&Settings, &Bank) -> Result<Box<dyn Score>>,
     /// Restores it from what [`Score::state`] stored.
-    pub load: fn(&crate::config::Settings, &State) -> Result<Box<dyn Score>>,
+    pub load: fn(&Settings, &State) -> Result<Box<dyn Score>>,
 }
 
 impl Requires for Make {
-    fn requires(&self) -> Vec<&'static str> {
-        let Needs { features, head, labels, transformed } = self.needs;
+    fn requires(&self, settings: &Settings) -> Vec<&'static str> {
+        let Needs { features, head, labels, transformed, .. } = (self.needs)(settings);
         let all = [
             ("logits", true),
             ("features", features),
@@ -209,11 +212,17 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     find("score", TABLE, name)
 }
 
+/// What the named score needs with its settings.
+pub fn needs(part: &Part) -> Result<Needs> {
+    let row = row(&part.name)?;
+    Ok((row.make.needs)(&part.resolve(row.params)?))
+}
+
 /// Fits the named score, after checking that the bank has what it needs.
 pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
     let row = row(&part.name)?;
     let settings = part.resolve(row.params)?;
-    let needs = row.make.needs;
+    let needs = (row.make.needs)(&settings);
     let lack = |lacks: &str, help: &str| {
         Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), help: help.into() })
     };

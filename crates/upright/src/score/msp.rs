@@ -3,12 +3,12 @@
 //! Hendrycks and Gimpel 2017, "A Baseline for Detecting Misclassified and
 //! Out-of-Distribution Examples". It saturates at -1 for confident inputs.
 
-use crate::config::{Param, Settings};
+use crate::config::Settings;
 use crate::error::Result;
 use crate::outputs::{Cotangents, Outputs};
 use crate::registry::Kind;
 use crate::score::inputs::by_row;
-use crate::score::softmax::softmax;
+use crate::score::softmax::{TEMPERATURE, softmax};
 use crate::score::{Bank, Make, Needs, Score};
 use crate::state::State;
 use crate::tensor::argmax;
@@ -17,12 +17,8 @@ use crate::tensor::argmax;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "msp",
     about: "minus the largest predicted probability; needs nothing but logits",
-    params: &[Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits")],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    params: &[TEMPERATURE],
+    make: Make { needs: |_| Needs::default(), fit, load },
 };
 
 #[derive(Debug)]

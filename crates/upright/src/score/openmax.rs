@@ -34,11 +34,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("w_cos", 0.0, 0.0, 1.0, "weight of the cosine distance; the rest is Euclidean"),
         Param::flag("correct_only", false, "fit on correctly classified samples only"),
     ],
-    make: Make {
-        needs: Needs { features: false, head: false, labels: true, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { labels: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

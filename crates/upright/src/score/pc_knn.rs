@@ -19,7 +19,12 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "mean distance to the k nearest samples of the predicted class; needs features and labels",
     params: &[K, METRIC, W_COS, SQUARED, CORRECT_ONLY, STORAGE, COMPRESS],
     make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        needs: |s| Needs {
+            features: true,
+            labels: true,
+            samples: s.whole("k"),
+            ..Needs::default()
+        },
         fit,
         load,
     },

@@ -31,7 +31,13 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("weight", 1.0, 0.01, 100.0, "of the discriminant, relative to the distance"),
     ],
     make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: true },
+        needs: |s| Needs {
+            features: true,
+            labels: true,
+            transformed: true,
+            samples: s.whole("k"),
+            ..Needs::default()
+        },
         fit,
         load,
     },

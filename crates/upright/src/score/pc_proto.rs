@@ -14,11 +14,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: NAME,
     about: "distance to the mean of the predicted class; needs features and labels",
     params: &[METRIC, W_COS, SQUARED, CORRECT_ONLY],
-    make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, labels: true, ..Needs::default() }, fit, load },
 };
 
 const NAME: &str = "pc-proto";

@@ -24,11 +24,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("quantile", 0.9, 0.0, 1.0, "share of the bank's activations left as they are"),
         BASE,
     ],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

@@ -19,7 +19,12 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "squared Mahalanobis distance to the nearest class less that to all samples",
     params: layers::PARAMS,
     make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        needs: |s| Needs {
+            features: true,
+            labels: true,
+            transformed: layers::learns(s),
+            ..Needs::default()
+        },
         fit,
         load,
     },

@@ -22,11 +22,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "she",
     about: "minus the inner product with the predicted class's mean feature",
     params: &[],
-    make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, labels: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

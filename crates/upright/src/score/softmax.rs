@@ -1,5 +1,11 @@
 //! Softmax and what derives from it, in double precision and without overflow.
 
+use crate::config::Param;
+
+/// What softens the probabilities.
+pub(super) const TEMPERATURE: Param =
+    Param::real("temperature", 1.0, 1e-3, 1e3, "divides the logits").tuned_log(0.1, 10.0);
+
 /// `T log sum exp(z / T)`.
 pub(super) fn log_sum_exp(z: &[f32], temperature: f64) -> f64 {
     let top = f64::from(z.iter().copied().fold(f32::NEG_INFINITY, f32::max));

@@ -24,7 +24,8 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: NAME,
     about: "minus the distance to the nearest other class over that to the predicted class; needs features and labels",
     params: &[
-        Param::whole("k", 2, 1, 1000, "a class is as far as its k-th nearest sample"),
+        Param::whole("k", 2, 1, 1000, "a class is as far as its k-th nearest sample")
+            .tuned_log(1.0, 40.0),
         Param::real(
             "alpha",
             0.0,
@@ -38,7 +39,12 @@ pub(super) const KIND: Kind<Make> = Kind {
         STORAGE,
     ],
     make: Make {
-        needs: Needs { features: true, head: false, labels: true, transformed: false },
+        needs: |s| Needs {
+            features: true,
+            labels: true,
+            samples: s.whole("k"),
+            ..Needs::default()
+        },
         fit,
         load,
     },

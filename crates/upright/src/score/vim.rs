@@ -32,11 +32,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         1_000_000,
         "dimensions of the principal subspace; 0 chooses by the features' width",
     )],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

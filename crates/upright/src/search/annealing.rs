@@ -26,7 +26,8 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "simulated annealing in parallel chains",
     params: &[
         Param::whole("chains", 5, 1, 65_536, "chains"),
-        Param::real("temperature", 0.02, 0.0, 1e3, "first temperature, in interquartile ranges"),
+        Param::real("temperature", 0.02, 0.0, 1e3, "first temperature, in interquartile ranges")
+            .tuned_log(0.002, 0.2),
         Param::real("cooling", 0.9, 0.0, 1.0, "what the temperature is multiplied with"),
         Param::real("size", 0.25, 1e-3, 1.0, "side of the box of proposals, as a share"),
     ],

@@ -31,10 +31,12 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "bayes",
     about: "Gaussian process over the views' maps, expected improvement",
     params: &[
-        Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the first poses"),
+        Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the first poses")
+            .tuned(0.3, 0.95),
         Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
         Param::whole("batch", 4, 1, 64, "poses asked for at a time"),
-        Param::whole("rivals", 3, 1, 64, "classes whose lowest poses are improved in turn"),
+        Param::whole("rivals", 3, 1, 64, "classes whose lowest poses are improved in turn")
+            .tuned(1.0, 6.0),
     ],
     make: Make { gradient: false, build },
 };

@@ -20,7 +20,8 @@ use crate::error::Result;
 use crate::registry::Kind;
 use crate::space::Space;
 
-const DESIGN: Param = Param::word("design", Design::WORDS, "how the poses of an axis are spread");
+const DESIGN: Param =
+    Param::word("design", Design::WORDS, "how the poses of an axis are spread").untuned();
 const WEIGHT: Param = Param::real("weight", 2.0, 1.0, 16.0, "poses of the first axis, relative");
 const SWEEPS: Param = Param::whole("cycles", 1, 1, 100, "sweeps over the axes");
 

@@ -25,9 +25,11 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "Adam from random starts; without gradients, small steps",
     params: &[
         Param::auto("starts", 1.0, 65_536.0, "starts; auto: one for each 15 of the budget"),
-        Param::real("rate", 0.2, 1e-4, 10.0, "rate of Adam on the numbers of a pose"),
+        Param::real("rate", 0.2, 1e-4, 10.0, "rate of Adam on the numbers of a pose")
+            .tuned_log(0.02, 0.3),
         Param::real("decay", 0.9, 0.1, 1.0, "what the rate is multiplied with after a step"),
-        Param::word("design", &["lattice", "sobol", "latin", "iid"], "how the starts are spread"),
+        Param::word("design", &["lattice", "sobol", "latin", "iid"], "how the starts are spread")
+            .untuned(),
     ],
     make: Make { gradient: true, build },
 };

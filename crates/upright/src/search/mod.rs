@@ -141,7 +141,7 @@ pub struct Make {
 }
 
 impl Requires for Make {
-    fn requires(&self) -> Vec<&'static str> {
+    fn requires(&self, _: &Settings) -> Vec<&'static str> {
         if self.gradient { vec!["gradients"] } else { vec![] }
     }
 }

@@ -17,7 +17,7 @@ use crate::registry::Kind;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "random",
     about: "scrambled Sobol poses over the whole domain, shifted by the input's content",
-    params: &[Param::word("design", Design::WORDS, "how the poses are spread")],
+    params: &[Param::word("design", Design::WORDS, "how the poses are spread").untuned()],
     make: Make { gradient: false, build },
 };
 

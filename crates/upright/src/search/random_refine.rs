@@ -29,12 +29,13 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "random search, then Adam from its best poses; without gradients, small steps",
     params: &[
         Param::auto("points", 1.0, 65_536.0, "random poses; auto: what the runs leave"),
-        Param::whole("runs", 2, 0, 64, "poses refined"),
-        Param::whole("steps", 3, 1, 1000, "steps of Adam a run"),
-        Param::real("rate", 0.1, 1e-4, 10.0, "rate of Adam on the numbers of a pose"),
+        Param::whole("runs", 2, 0, 64, "poses refined").tuned(1.0, 4.0),
+        Param::whole("steps", 3, 1, 1000, "steps of Adam a run").tuned(1.0, 8.0),
+        Param::real("rate", 0.1, 1e-4, 10.0, "rate of Adam on the numbers of a pose")
+            .tuned_log(0.02, 0.3),
         Param::word("selection", &["topk", "knn"], "lowest poses, or lowest local minima"),
-        Param::word("acceptance", &["step", "final", "always"], "which poses may answer"),
-        Param::word("design", Design::WORDS, "how the random poses are spread"),
+        Param::word("acceptance", &["step", "final", "always"], "which poses may answer").untuned(),
+        Param::word("design", Design::WORDS, "how the random poses are spread").untuned(),
     ],
     make: Make { gradient: true, build },
 };

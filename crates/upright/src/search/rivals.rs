@@ -24,17 +24,19 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "rivals",
     about: "proposed poses, then small steps around the best pose of each of a few classes",
     params: &[
-        Param::whole("rivals", 3, 1, 64, "basins refined"),
+        Param::whole("rivals", 3, 1, 64, "basins refined").tuned(1.0, 6.0),
         Param::real(
             "share",
             0.7,
             0.0,
             1.0,
             "share of the budget for the first poses; at most half where nothing is proposed",
-        ),
+        )
+        .tuned(0.3, 0.95),
         Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
-        Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent"),
-        Param::word("design", Design::WORDS, "how the random poses are spread"),
+        Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent")
+            .tuned_log(0.02, 0.25),
+        Param::word("design", Design::WORDS, "how the random poses are spread").untuned(),
     ],
     make: Make { gradient: false, build },
 };

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::config::{Domain, Param, Part, Value};
+use crate::config::{Domain, Param, Part, Tuning, Value};
 use crate::error::{Error, Result};
 
 /// Values by the names of their knobs; only knobs that are active appear.
@@ -210,23 +210,33 @@ impl Knob {
 
     /// The knob of a component's parameter, named `prefix` + its name.
     ///
-    /// Positive ranges whose ends are a factor of 100 or more apart become
-    /// logarithmic. `None` for what cannot be drawn from: unbounded ranges, and
-    /// parameters that are worked out unless set (`auto`).
+    /// A number whose tuning is not narrowed takes its whole domain, even in the logarithm
+    /// if both ends are positive and a factor of 100 or more apart. `None` for what tuning
+    /// leaves alone and for what cannot be drawn from: unbounded ranges, and parameters that
+    /// are worked out unless set (`auto`).
     pub fn of(param: &Param, prefix: &str) -> Option<Self> {
         let name = format!("{prefix}{}", param.name);
-        let knob = match param.domain {
-            Domain::Flag(default) => Knob::flag(name, default),
-            Domain::Word(words) => Knob::words(name, words),
-            Domain::Real { default, low, high } => {
+        let wide = |low: f64, high: f64| low > 0.0 && high / low >= WIDE;
+        let knob = match (param.domain, param.tuning) {
+            (_, Tuning::Left) | (Domain::Auto { .. }, _) => return None,
+            (Domain::Flag(default), _) => Knob::flag(name, default),
+            (Domain::Word(words), _) => Knob::words(name, words),
+            (Domain::Real { default, low, high }, Tuning::All) => {
                 let knob = Knob::real(name, default, low, high);
-                if low > 0.0 && high / low >= WIDE { knob.log() } else { knob }
+                if wide(low, high) { knob.log() } else { knob }
             }
-            Domain::Whole { default, low, high } => {
+            (Domain::Whole { default, low, high }, Tuning::All) => {
                 let knob = Knob::whole(name, default, low, high);
-                if low > 0 && high as f64 / low as f64 >= WIDE { knob.log() } else { knob }
+                if wide(low as f64, high as f64) { knob.log() } else { knob }
             }
-            Domain::Auto { .. } => return None,
+            (Domain::Real { default, .. }, Tuning::Within { low, high, log }) => {
+                let knob = Knob::real(name, default, low, high);
+                if log { knob.log() } else { knob }
+            }
+            (Domain::Whole { default, .. }, Tuning::Within { low, high, log }) => {
+                let knob = Knob::whole(name, default, low as u64, high as u64);
+                if log { knob.log() } else { knob }
+            }
         };
         knob.range.flaw().is_none().then_some(knob)
     }

@@ -9,6 +9,8 @@ use upright::canonicalizer::{
 use upright::config::Part;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::model::{Model, Options, Tap};
+use upright::role::Role;
+use upright::router::Models;
 use upright::samples;
 use upright::tensor::Batch;
 use upright::tune::Protocol;
@@ -20,6 +22,19 @@ fn load(taps: &[Tap]) -> upright::Result<Model> {
 
 fn model() -> Model {
     load(&[Tap::auto()]).unwrap()
+}
+
+/// The same classifier with a last bias that lets it see a 7 in everything.
+fn sevens() -> Model {
+    let bytes = samples::glyph_model();
+    let mut bias = model().head().unwrap().bias.clone();
+    let in_file = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let old = in_file(&bias);
+    let at = bytes.windows(old.len()).position(|w| w == old).unwrap();
+    bias[7] += 1e4;
+    let mut other = bytes.to_vec();
+    other[at..at + old.len()].copy_from_slice(&in_file(&bias));
+    Model::from_bytes("sevens", &other, &Options::default()).unwrap()
 }
 
 fn config() -> Config {
@@ -71,29 +86,42 @@ fn an_interrupted_tuning_ends_as_an_uninterrupted_one() {
 fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
     let data = samples::digits(400, 1).unwrap();
     let gate = Part::new("conformal").number("margin", 0.0);
-    let config = Config { gate, ..config() };
-    let c = config.fit_switch(model(), model(), &FitData::new(&data), &mut Silent).unwrap();
+    let config = config().with(Role::Gate, gate);
+    let config = config.with(Role::Router, Part::new("switch"));
+    let pair = || Models::pair(model(), sevens());
+    let c = config.fit(pair(), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, _) = transformed(60, 9);
     let answers = c.predict(&batch).unwrap();
-    assert!(answers.iter().any(|p| p.verdict == Verdict::Switched));
-    for p in &answers {
-        assert_eq!(p.verdict == Verdict::Switched, p.evaluations == 2, "{p:?}");
-        assert_eq!((p.label, p.energy_after), (p.raw_label, p.energy_before), "{p:?}");
+    let [first, second] = [model(), sevens()].map(|m| m.run(&batch).unwrap().logits);
+    for (i, p) in answers.iter().enumerate() {
+        let switched = p.verdict == Verdict::Switched;
+        assert_eq!(switched, c.gate().search(Look { energy: p.energy_before, label: p.raw_label }));
+        assert_eq!(switched, p.evaluations == 2, "{p:?}");
+        assert_eq!(p.logits, if switched { second.row(i) } else { first.row(i) }, "{p:?}");
+        assert_eq!(p.label, if switched { 7 } else { p.raw_label }, "{p:?}");
+        assert_eq!(p.energy_after.to_bits(), p.energy_before.to_bits(), "{p:?}");
     }
+    let switched = answers.iter().filter(|p| p.verdict == Verdict::Switched);
+    assert!((10..answers.len()).contains(&switched.clone().count()), "some, not all");
+    assert!(switched.clone().any(|p| p.raw_label != 7), "the first model says the same");
     let bytes = c.to_bytes().unwrap();
-    let mut again = Artifact::from_bytes("a", &bytes).unwrap().join(model()).unwrap();
-    let e = again.predict(&batch).unwrap_err().to_string();
-    assert!(e.contains("second model"), "{e}");
+    let join = |models: Models| Artifact::from_bytes("a", &bytes).unwrap().join(models);
+    let e = join(model().into()).unwrap_err();
+    assert_eq!(e.code(), "router::model", "{e}");
+    let e = join(Models::pair(model(), model())).unwrap_err();
+    assert_eq!(e.code(), "artifact::model", "{e}");
+    assert_eq!(join(pair()).unwrap().predict(&batch).unwrap(), answers);
+    let e = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap_err();
+    assert_eq!(e.code(), "router::model", "{e}");
     let other = Model::from_bytes("strokes", samples::stroke_model(), &Options::default()).unwrap();
-    assert!(again.set_second(other).is_err());
-    again.set_second(model()).unwrap();
-    assert_eq!(again.predict(&batch).unwrap(), answers);
+    let odd = Models::pair(model(), other);
+    assert!(config.fit(odd, &FitData::new(&data), &mut Silent).is_err());
 }
 
 #[test]
 fn a_vote_is_fitted_and_restored() {
     let data = samples::digits(400, 1).unwrap();
-    let config = Config { readout: Part::new("vote"), ..config() };
+    let config = config().with(Role::Readout, Part::new("vote"));
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, _) = transformed(40, 3);
     let again = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap().join(model()).unwrap();
@@ -104,7 +132,8 @@ fn a_vote_is_fitted_and_restored() {
 #[test]
 fn unanswered_inputs_are_more_often_wrong_than_answered_ones() {
     let data = samples::digits(800, 1).unwrap();
-    let config = Config { abstain: Some(0.1), calibration: 160, budget: 24, ..config() };
+    let config = Config { calibration: 160, budget: 24, ..config() }
+        .with(Role::Abstain, Part::new("doubt").number("withheld", 0.1));
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, labels) = transformed(300, 11);
     let answers = c.predict(&batch).unwrap();
@@ -152,7 +181,7 @@ fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
 fn a_score_that_learns_from_transformed_samples_gets_them_from_the_fit() {
     let data = samples::digits(300, 1).unwrap();
     let score = Part::new("mahalanobis").word("combine", "from-transformed");
-    let config = Config { score, ..config() };
+    let config = config().with(Role::Score, score);
     let two = load(&[Tap::auto(), Tap::auto()]).unwrap();
     let c = config.fit(two, &FitData::new(&data), &mut Silent).unwrap();
     assert!(c.report().auroc.unwrap() > 0.6, "{:?}", c.report());
@@ -161,7 +190,7 @@ fn a_score_that_learns_from_transformed_samples_gets_them_from_the_fit() {
 #[test]
 fn a_fit_says_what_compressing_the_bank_has_lost() {
     let data = samples::digits(300, 1).unwrap();
-    let config = Config { score: Part::new("knn").number("compress", 5.0), ..config() };
+    let config = config().with(Role::Score, Part::new("knn").number("compress", 5.0));
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let [note] = &c.report().notes[..] else { panic!("{:?}", c.report().notes) };
     assert!(note.contains("50 centres instead of"), "{note}");

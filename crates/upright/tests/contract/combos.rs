@@ -10,8 +10,10 @@ use upright::config::Part;
 use upright::dataset::{Dataset, Samples};
 use upright::model::{Model, Options, Tap};
 use upright::reduce::Reduce;
+use upright::role::Role;
 use upright::samples;
 use upright::tensor::Batch;
+use upright::warp::{View, warp};
 use upright::{gate, score, search};
 
 fn model(threads: Option<usize>) -> Model {
@@ -56,7 +58,7 @@ fn right(predictions: &[Prediction], labels: &[u32]) -> usize {
 fn the_bare_model_fails_where_the_gated_one_succeeds() {
     let data = samples::digits(1500, 1).unwrap();
     let config = Config { calibration: 400, budget: 60, ..Config::default() };
-    let mut c = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap();
+    let c = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, labels) = mixed(200);
     let upright: Vec<usize> = (0..100).collect();
     let transformed: Vec<usize> = (100..200).collect();
@@ -65,7 +67,7 @@ fn the_bare_model_fails_where_the_gated_one_succeeds() {
         right(&c.predict(&batch.select(rows)).unwrap(), &labels)
     };
     let (up, tr) = (gated(&c, &upright), gated(&c, &transformed));
-    c.set_gate(Part::new("never")).unwrap();
+    let c = c.with_gate(Part::new("never")).unwrap();
     let (bare_up, bare_tr) = (gated(&c, &upright), gated(&c, &transformed));
     assert!(bare_tr < 65, "the control must fail: {bare_tr} of 100");
     assert!(tr >= bare_tr + 25, "{bare_tr} -> {tr} of 100");
@@ -76,7 +78,7 @@ fn the_bare_model_fails_where_the_gated_one_succeeds() {
 fn every_score_fits_predicts_and_survives_its_artifact() {
     let (batch, _) = mixed(16);
     for row in score::TABLE {
-        let config = Config { score: Part::new(row.name), budget: 6, ..config() };
+        let config = Config { budget: 6, ..config() }.with(Role::Score, Part::new(row.name));
         let c = fitted(&config);
         let before = c.predict(&batch).unwrap();
         let bytes = c.to_bytes().unwrap();
@@ -95,9 +97,9 @@ fn every_search_and_gate_combine_within_the_budget() {
     let (batch, _) = mixed(12);
     for gate in gate::TABLE {
         let part = Part::new(gate.name);
-        let mut c = fitted(&Config { gate: part, score: Part::new("energy"), ..config() });
+        let c = fitted(&config().with(Role::Gate, part).with(Role::Score, Part::new("energy")));
         for search in search::TABLE {
-            c.set_search(Part::new(search.name), 9).unwrap();
+            let c = c.with_search(Part::new(search.name)).unwrap().with_budget(9);
             let name = format!("{} {}", search.name, gate.name);
             for p in c.predict(&batch).unwrap() {
                 assert!(p.evaluations <= 10, "{name}");
@@ -113,8 +115,8 @@ fn every_search_and_gate_combine_within_the_budget() {
 
 #[test]
 fn a_closed_gate_gives_the_bare_models_logits_bit_for_bit() {
-    let mut c = fitted(&config());
-    c.set_gate(Part::new("never")).unwrap();
+    let c = fitted(&config());
+    let c = c.with_gate(Part::new("never")).unwrap();
     let (batch, _) = mixed(20);
     let bare = c.model().run(&batch).unwrap();
     for (p, logits) in c.predict(&batch).unwrap().iter().zip(bare.logits.iter()) {
@@ -155,30 +157,54 @@ fn the_same_fit_gives_the_same_bytes() {
     assert_eq!(fitted(&config()).to_bytes().unwrap(), fitted(&config()).to_bytes().unwrap());
 }
 
+/// Nothing here is fitted to data: only the seed can make a difference.
 #[test]
 fn another_seed_searches_other_poses() {
     let (batch, _) = mixed(20);
     let look = |seed| {
-        let config = Config { gate: Part::new("always"), seed, ..config() };
-        fitted(&config).predict(&batch).unwrap()
+        let config = Config { seed, ..config() }
+            .with(Role::Score, Part::new("energy"))
+            .with(Role::Search, Part::new("random"))
+            .with(Role::Gate, Part::new("always"));
+        let traces = fitted(&config).trace(&batch).unwrap();
+        let poses = |t: upright::trace::Trace| t.seen.into_iter().map(|s| s.pose).collect();
+        traces.into_iter().map(poses).collect::<Vec<Vec<Vec<f32>>>>()
     };
-    let (a, b) = (look(1), look(2));
-    assert!(a.iter().zip(&b).any(|(a, b)| a.pose != b.pose));
+    let (a, again, b) = (look(1), look(1), look(2));
+    assert_eq!(a, again);
+    for (a, b) in a.iter().zip(&b) {
+        assert_eq!(a.len(), 24);
+        assert!(a.iter().all(|pose| !b.contains(pose)), "both seeds look at the same pose");
+    }
 }
 
+/// With fewer samples than neighbours are asked for, all are used, and it does not matter
+/// how many more are asked for; the fit says which class it is.
 #[test]
-fn a_class_with_fewer_samples_than_k_is_refused_by_name() {
-    let data = samples::digits(40, 1).unwrap();
-    let config = Config { score: Part::new("pc-knn").number("k", 20.0), ..config() };
-    let e = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap_err();
-    assert_eq!(e.code(), "bank::small");
-    assert!(e.to_string().contains("k = 20"), "{e}");
-    assert!(e.help().contains("--set k="), "{}", e.help());
+fn a_class_with_fewer_samples_than_k_is_used_whole_and_named() {
+    let data = samples::digits(60, 1).unwrap();
+    let (batch, _) = mixed(20);
+    let fit = |score: &str, k: f64| {
+        let score = Part::new(score).number("k", k);
+        let config = config().with(Role::Score, score).with(Role::Gate, Part::new("always"));
+        let c = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap();
+        let (_, energies) = c.raw(&batch).unwrap();
+        assert!(energies.iter().all(|e| e.is_finite()));
+        (energies, c.report().notes.clone())
+    };
+    let (energies, notes) = fit("pc-knn", 40.0);
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert!(note.starts_with("class `") && note.ends_with(": all are used"), "{note}");
+    assert!(note.contains("fewer than the 40 `pc-knn` looks at, and so have 9 other"), "{note}");
+    assert_eq!(energies, fit("pc-knn", 1000.0).0);
+    let (energies, notes) = fit("knn", 49.0);
+    assert_eq!(notes, ["the bank has 48 samples, fewer than the 49 `knn` looks at: all are used"]);
+    assert_eq!((energies, Vec::new()), fit("knn", 48.0));
 }
 
 #[test]
 fn inputs_of_another_shape_are_refused() {
-    let c = fitted(&Config { score: Part::new("energy"), ..config() });
+    let c = fitted(&config().with(Role::Score, Part::new("energy")));
     let other = Batch::zeros(upright::tensor::Signal::image(3, 8, 8), 1);
     assert_eq!(c.predict(&other).unwrap_err().code(), "input::shape");
 }
@@ -195,14 +221,60 @@ fn held_out_data_are_used_when_given() {
     assert_eq!(c.report().upright.before.of, 60);
 }
 
-/// The whole chain, energy to outputs to pixels to map to pose, against finite differences:
-/// the energy along the pose must fall as the gradient says, for searches that follow it.
+/// The energy at a pose of an item, as a search sees it.
+fn energy_at(c: &Canonicalizer, batch: &Batch, item: usize, pose: &[f32]) -> f64 {
+    let view = View { item, map: c.space().map(pose) };
+    let view = warp(batch, &[view], &c.config().resample).unwrap();
+    c.raw(&view).unwrap().1[0].into()
+}
+
+/// The whole chain, energy to outputs to pixels to map to pose, against central differences.
+/// Pixels pass from cell to cell and neighbours change, so two steps must agree before a
+/// direction tells anything.
+#[test]
+fn gradients_of_the_whole_chain_match_finite_differences() {
+    let (batch, _) = mixed(12);
+    for score in ["energy", "pc-knn"] {
+        let config = Config { budget: 30, ..config() }
+            .with(Role::Score, Part::new(score))
+            .with(Role::Gate, Part::new("always"));
+        let c = fitted(&config);
+        let c = c.with_search(Part::new("random-refine")).unwrap().with_budget(30);
+        let mut told = 0;
+        for (item, trace) in c.trace(&batch).unwrap().iter().enumerate() {
+            for seen in trace.seen.iter().filter(|s| s.gradient.is_some()).take(2) {
+                let gradient = seen.gradient.as_deref().unwrap();
+                let norm = gradient.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+                for (axis, &given) in gradient.iter().enumerate() {
+                    let slope = |h: f32| {
+                        let at = |by: f32| {
+                            let mut pose = seen.pose.clone();
+                            pose[axis] += by;
+                            (energy_at(&c, &batch, item, &pose), f64::from(pose[axis]))
+                        };
+                        let ((up, a), (down, b)) = (at(h), at(-h));
+                        (up - down) / (a - b)
+                    };
+                    let (coarse, fine) = (slope(4e-3), slope(2e-3));
+                    if (coarse - fine).abs() > 0.02 * norm {
+                        continue;
+                    }
+                    told += usize::from(f64::from(given).abs() > 0.2 * norm);
+                    let error = (f64::from(given) - fine).abs() / norm;
+                    assert!(error < 0.06, "{score} {item} axis {axis}: {given}, not {fine}");
+                }
+            }
+        }
+        assert!(told > 20, "{score}: only {told} slopes tell anything");
+    }
+}
+
 #[test]
 fn following_the_gradient_lowers_the_energy() {
     let (batch, _) = mixed(24);
     let look = |name: &str| {
-        let mut c = fitted(&Config { gate: Part::new("always"), budget: 60, ..config() });
-        c.set_search(Part::new(name), 60).unwrap();
+        let c = fitted(&Config { budget: 60, ..config() }.with(Role::Gate, Part::new("always")));
+        let c = c.with_search(Part::new(name)).unwrap().with_budget(60);
         assert!(c.model().differentiable().is_ok());
         let all = c.predict(&batch).unwrap();
         all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64

@@ -1,4 +1,4 @@
-//! The contracts: what every axis, search, gate and score must do, looped
+//! The contracts: what every axis, search, gate, readout and score must do, looped
 //! over the tables, so that a new row is tested by existing.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -6,6 +6,8 @@ mod axes;
 mod choices;
 mod combos;
 mod gates;
+mod params;
+mod readouts;
 mod scores;
 mod searches;
 mod signals;

@@ -9,6 +9,8 @@ use upright::config::Part;
 use upright::dataset::Samples;
 use upright::map::Map;
 use upright::model::{Model, Options};
+use upright::proposer::Brief;
+use upright::role::Role;
 use upright::search;
 use upright::space::SpaceConfig;
 use upright::tensor::{Batch, Signal, argmax};
@@ -45,22 +47,19 @@ fn fitted(network: &str, search: &str) -> Canonicalizer {
     let batch = items(model.signal(), 60, 0.0);
     let labels = model.run(&batch).unwrap().logits.iter().map(|z| argmax(z) as u32).collect();
     let data = Samples::labelled(batch, labels).unwrap();
-    let config = Config {
-        search: Part::new(search),
-        gate: Part::new("always"),
-        budget: 20,
-        ..Config::of_signal(model.signal())
-    };
+    let config = Config { budget: 20, ..Config::of_signal(model.signal()) }
+        .with(Role::Search, Part::new(search))
+        .with(Role::Gate, Part::new("always"));
     config.fit(model, &FitData::new(&data), &mut Silent).unwrap()
 }
 
 #[test]
 fn every_search_runs_on_strokes_and_clouds_within_its_budget() {
     for network in ["lstm", "pointnet"] {
-        let mut c = fitted(network, "random");
+        let c = fitted(network, "random");
         let batch = astray(&c, 6);
         for row in search::TABLE {
-            c.set_search(Part::new(row.name), 20).unwrap();
+            let c = c.with_search(Part::new(row.name)).unwrap().with_budget(20);
             let found = c.predict(&batch).unwrap();
             let solid = network == "pointnet";
             for p in &found {
@@ -91,11 +90,11 @@ fn clouds_and_strokes_survive_an_artifact_and_do_not_depend_on_batches() {
 /// The chain from energy to pose through the network, the inverse map and Gram-Schmidt.
 #[test]
 fn gradients_refine_clouds() {
-    let mut c = fitted("pointnet", "random");
+    let c = fitted("pointnet", "random");
     assert!(c.model().differentiable().is_ok());
     let batch = astray(&c, 12);
-    let mut look = |name: &str| {
-        c.set_search(Part::new(name), 60).unwrap();
+    let look = |name: &str| {
+        let c = c.with_search(Part::new(name)).unwrap().with_budget(60);
         let all = c.predict(&batch).unwrap();
         all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64
     };
@@ -149,30 +148,32 @@ fn transformed_copies_of_points_are_moved_exactly() {
 fn orbits_are_measured_for_every_signal() {
     use upright::canonicalizer::Consistency;
     for network in ["lstm", "pointnet", "resnet"] {
-        let mut c = fitted(network, "rivals");
+        let c = fitted(network, "rivals");
         let batch = items(c.model().signal(), 3, 0.3);
         let orbits = c.orbits(&batch, 16, 1).unwrap();
         assert!(orbits.iter().all(|o| o.canonical.of == 16 && o.canonical.hits >= 2), "{network}");
         assert_eq!(c.orbits(&batch.select(&[1]), 16, 1).unwrap(), orbits[1..2], "{network}");
-        c.set_gate(Part::new("never")).unwrap();
+        let c = c.with_gate(Part::new("never")).unwrap();
         let bare = Consistency::of(&c.orbits(&batch, 16, 1).unwrap());
         assert_eq!(bare.canonical, bare.raw, "{network}");
         assert_eq!(bare.raw, Consistency::of(&orbits).raw, "{network}");
     }
 }
 
-/// Seeds from the principal axes are rotations of the space and survive the artifact.
+/// Poses proposed from the principal axes are rotations of the space and survive the artifact.
 #[test]
-fn clouds_are_seeded_by_their_principal_axes() {
+fn poses_of_clouds_are_proposed_by_their_principal_axes() {
     let c = fitted("pointnet", "rivals");
-    let moments = c.moments().unwrap();
     let batch = astray(&c, 4);
     let artifact = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
     let again = artifact.join(model("pointnet")).unwrap();
+    let first = |c: &Canonicalizer, i: usize, count: usize| {
+        let (space, signal, item) = (c.space(), batch.signal(), batch.item(i));
+        c.proposer().start(Brief { space, signal, item, seed: 0 }).first(count)
+    };
     for i in 0..4 {
-        let seeds = moments.seeds(c.space(), batch.signal(), batch.item(i), 30);
-        assert!(seeds.len() >= 4 && seeds.iter().all(|s| c.space().contains(s)), "{seeds:?}");
-        let few = again.moments().unwrap().seeds(c.space(), batch.signal(), batch.item(i), 3);
-        assert_eq!(few, seeds[..3]);
+        let all = first(&c, i, 30);
+        assert!(all.len() >= 4 && all.iter().all(|p| c.space().contains(&p.pose)), "{all:?}");
+        assert_eq!(first(&again, i, 3), all[..3]);
     }
 }

@@ -24,7 +24,8 @@ pub(super) use scan::Found;
 
 /// How many neighbours count.
 pub(super) const K: Param =
-    Param::whole("k", 3, 1, 1000, "neighbours averaged; all there are if fewer");
+    Param::whole("k", 3, 1, 1000, "neighbours averaged; all there are if fewer")
+        .tuned_log(1.0, 40.0);
 
 /// Whether misclassified samples are left out of the bank.
 pub(super) const CORRECT_ONLY: Param =
@@ -35,7 +36,8 @@ pub(super) const STORAGE: Param = Param::word(
     "storage",
     &["auto", "f32", "i16"],
     "how features are stored: as given, in 16 bits, or in 16 bits from 4 million numbers on",
-);
+)
+.untuned();
 
 /// How many vectors stand for a class.
 pub(super) const COMPRESS: Param = Param::whole(
@@ -44,7 +46,8 @@ pub(super) const COMPRESS: Param = Param::whole(
     0,
     1 << 20,
     "remember this many k-means centres a class instead of all samples; 0: all samples",
-);
+)
+.untuned();
 
 /// The samples to remember, by class: which rows of the features, and where
 /// each class starts among them.

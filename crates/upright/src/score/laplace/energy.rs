@@ -20,11 +20,7 @@ pub(in crate::score) const KIND: Kind<Make> = Kind {
     name: "laplace-energy",
     about: "energy of the logits averaged over plausible head weights",
     params: &[PRIOR, SAMPLES],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 #[derive(Debug)]

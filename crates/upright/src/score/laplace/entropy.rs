@@ -14,11 +14,7 @@ pub(in crate::score) const KIND: Kind<Make> = Kind {
     name: "laplace-entropy",
     about: "entropy of the predicted probabilities averaged over plausible head weights",
     params: &[PRIOR, SAMPLES],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 const BLEND: Blend = Blend { partner: Base::Entropy, base: 1.0, mi: 0.0, offset: 0.0 };

@@ -15,11 +15,7 @@ pub(in crate::score) const KIND: Kind<Make> = Kind {
     name: "laplace-mi",
     about: "how much plausible head weights disagree: mutual information, normalised",
     params: &[PRIOR, SAMPLES],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 const BLEND: Blend = Blend { partner: Base::Entropy, base: 0.0, mi: 1.0, offset: 0.0 };

@@ -20,11 +20,7 @@ pub(in crate::score) const KIND: Kind<Make> = Kind {
         Param::word("partner", &["energy", "entropy"], "what is blended in"),
         Param::real("mix", 0.5, 0.0, 1.0, "weight of the partner"),
     ],
-    make: Make {
-        needs: Needs { features: true, head: true, labels: false, transformed: false },
-        fit,
-        load,
-    },
+    make: Make { needs: |_| Needs { features: true, head: true, ..Needs::default() }, fit, load },
 };
 
 fn blend(settings: &Settings) -> Blend {

@@ -10,6 +10,9 @@ const TABLE: &[Param] = &[
     Param::auto("tau", 0.0, 1.0, "worked out"),
     Param::real("margin", 0.0, 0.0, f64::INFINITY, "unbounded"),
     Param::whole("cap", 9, 1, u64::MAX, "unbounded"),
+    Param::whole("some", 3, 1, 1000, "narrowed").tuned(2.0, 8.0),
+    Param::real("rate", 0.1, 0.0, 1.0, "narrowed").tuned_log(0.01, 0.5),
+    Param::flag("left", false, "left alone").untuned(),
 ];
 
 fn space() -> Knobs {
@@ -32,10 +35,13 @@ fn word(w: &str) -> Value {
 fn a_table_gives_knobs_for_what_can_be_drawn() {
     let knobs = Knob::of_row("score", "knn", TABLE);
     let names: Vec<_> = knobs.iter().map(|k| k.name.as_str()).collect();
-    assert_eq!(names, ["knn.k", "knn.w", "knn.squared", "knn.metric"]);
+    let wanted = ["knn.k", "knn.w", "knn.squared", "knn.metric", "knn.some", "knn.rate"];
+    assert_eq!(names, wanted);
     assert_eq!(knobs[0].range, Range::Whole { low: 1, high: 1000, log: true });
     assert_eq!(knobs[1].range, Range::Real { low: 0.0, high: 1.0, log: false });
     assert_eq!(knobs[2].default, Value::Flag(true));
+    assert_eq!(knobs[4].range, Range::Whole { low: 2, high: 8, log: false });
+    assert_eq!(knobs[5].range, Range::Real { low: 0.01, high: 0.5, log: true });
     assert!(knobs.iter().all(|k| k.when.as_ref().is_some_and(|w| w.knob == "score")));
 }
 
@@ -44,7 +50,7 @@ fn knobs_exist_only_under_their_conditions_also_nested_ones() {
     let space = space();
     assert_eq!(space.default_point(), point(&[("score", word("energy"))]));
     let near = space.complete(&point(&[("score", word("knn"))])).unwrap();
-    assert_eq!(near.len(), 5);
+    assert_eq!(near.len(), 7);
     assert_eq!(near["knn.k"], Value::Number(3.0));
     let deep = point(&[("score", word("knn")), ("knn.metric", word("cosine"))]);
     assert_eq!(space.complete(&deep).unwrap()["knn.deep"], Value::Number(0.1));
@@ -54,7 +60,7 @@ fn knobs_exist_only_under_their_conditions_also_nested_ones() {
     stray.insert("knn.k".into(), Value::Number(3.0));
     assert!(!space.admits(&stray));
     assert_eq!(space.complete(&stray).unwrap(), space.default_point());
-    assert_eq!(space.groups(), [vec![0], vec![1, 2, 3, 4], vec![5]]);
+    assert_eq!(space.groups(), [vec![0], (1..=6).collect(), vec![7]]);
 }
 
 #[test]

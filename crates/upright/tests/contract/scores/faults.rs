@@ -16,7 +16,7 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             let e = score::fit(&part, bank).expect_err(row.name).to_string();
             assert!(e.contains(row.name) && e.contains(word), "{e}");
         };
-        let needs = row.make.needs;
+        let needs = score::needs(&part).unwrap();
         if needs.features {
             refused(&Bank { outputs: &bare, ..world.bank() }, "features");
         }
@@ -58,7 +58,8 @@ fn features_that_are_not_finite_are_refused_at_fit() {
     let world = World::new();
     let mut outputs = world.outputs.clone();
     outputs.features[0].row_mut(3)[2] = f32::NAN;
-    for row in TABLE.iter().filter(|row| row.make.needs.features) {
+    let needs = |name: &str| score::needs(&Part::new(name)).unwrap();
+    for row in TABLE.iter().filter(|row| needs(row.name).features) {
         let e = score::fit(&Part::new(row.name), &Bank { outputs: &outputs, ..world.bank() });
         let e = e.expect_err(row.name).to_string();
         assert!(e.contains(row.name) && e.contains("finite"), "{e}");
@@ -68,8 +69,7 @@ fn features_that_are_not_finite_are_refused_at_fit() {
 #[test]
 fn outputs_of_another_shape_have_undefined_energies() {
     each(|part, score, world| {
-        let row = score::row(&part.name).unwrap();
-        if row.make.needs.features {
+        if score::needs(part).unwrap().features {
             let bare = Outputs::new(world.inputs.logits.clone(), vec![]).unwrap();
             assert!(score.energy(&bare).iter().all(|e| e.is_nan()), "{part:?}");
             score.pullback(&bare);
@@ -99,6 +99,37 @@ fn small_banks_fit_or_say_why_not() {
             }
         }
     }
+}
+
+/// Classes of 1, 2, 5 and no samples: with more neighbours asked for than there are, all are
+/// used, so that it does not matter how many more.
+#[test]
+fn scores_that_count_samples_use_all_there_are_if_fewer() {
+    let world = World::new();
+    let rows = [0, 1, 5, 2, 6, 10, 14, 18];
+    let outputs = world.outputs.select(&rows);
+    let labels: Vec<u32> = rows.iter().map(|&i| world.labels[i]).collect();
+    let bank = Bank { outputs: &outputs, labels: &labels, ..world.bank() };
+    let mut tried = 0;
+    for part in super::parts() {
+        if score::needs(&part).unwrap().samples == 0 {
+            continue;
+        }
+        tried += 1;
+        let with = |k: f64| score::fit(&part.clone().number("k", k), &bank).unwrap();
+        let most = if score::needs(&part).unwrap().labels { 5.0 } else { 8.0 };
+        let (all, more) = (with(most), with(1000.0));
+        let energies = all.energy(&world.inputs);
+        assert!(energies.iter().all(|e| e.is_finite()), "{part:?} {energies:?}");
+        assert_eq!(super::bits(&energies), super::bits(&more.energy(&world.inputs)), "{part:?}");
+        assert_eq!(all.pullback(&world.inputs), more.pullback(&world.inputs), "{part:?}");
+        assert_eq!(all.neighbours(&world.inputs), more.neighbours(&world.inputs), "{part:?}");
+        let fewer = with(1.0).energy(&world.inputs);
+        assert_ne!(super::bits(&energies), super::bits(&fewer), "{part:?} does not count");
+        let again = score::load(&part.clone().number("k", 1000.0), &more.state()).unwrap();
+        assert_eq!(super::bits(&again.energy(&world.inputs)), super::bits(&energies), "{part:?}");
+    }
+    assert!(tried > 20, "{tried}");
 }
 
 #[test]
