@@ -49,7 +49,7 @@ impl Noise {
     fn view(&mut self, energy: f32) -> (Seen, Vec<f32>) {
         let logits: Vec<f32> = (0..CLASSES).map(|_| 12.0 * self.next() - 6.0).collect();
         let label = argmax(&logits) as u32;
-        (Seen { pose: vec![self.next()], energy, label, gradient: None }, logits)
+        (Seen::new(vec![self.next()], energy, label), logits)
     }
 
     fn trace(&mut self, energies: &[f32]) -> Trace {
