@@ -30,6 +30,15 @@ pub enum Error {
         /// The names that exist, comma separated.
         known: String,
     },
+    /// A row is added under a name that another one has.
+    #[error("there is a {kind} `{name}` already")]
+    NameTaken {
+        /// The kind of part.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+
     /// A setting that its component does not have.
     #[error("{part} has no setting `{name}`; it has: {known}")]
     UnknownSetting {
@@ -288,7 +297,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::Shape { .. } | Error::Picture { .. } => "input::shape",
-            Error::UnknownName { .. } => "config::name",
+            Error::UnknownName { .. } | Error::NameTaken { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
             Error::WrongSpace { .. } => "config::space",
             Error::Model { .. } => "onnx::model",

@@ -1,6 +1,8 @@
 //! Tables of components: a row has a name, a sentence and what it takes; a
 //! name is looked up once, and a wrong one gets the list of right ones.
 
+use std::sync::{PoisonError, RwLock};
+
 use crate::config::{Param, Part, Settings};
 use crate::error::{Error, Result};
 
@@ -42,7 +44,7 @@ pub struct Row {
 }
 
 /// The rows of a table, without what makes them.
-pub fn rows<M: Requires>(table: &'static [Kind<M>]) -> Vec<Row> {
+pub fn rows<M: Requires + 'static>(table: impl IntoIterator<Item = &'static Kind<M>>) -> Vec<Row> {
     let usual = |kind: &'static Kind<M>| Part::new(kind.name).resolve(kind.params).ok();
     let row = |kind: &'static Kind<M>| Row {
         name: kind.name,
@@ -50,7 +52,7 @@ pub fn rows<M: Requires>(table: &'static [Kind<M>]) -> Vec<Row> {
         params: kind.params,
         requires: usual(kind).map(|s| kind.make.requires(&s)).unwrap_or_default(),
     };
-    table.iter().map(row).collect()
+    table.into_iter().map(row).collect()
 }
 
 /// The row with the given name, or an error that lists the names.
@@ -59,9 +61,56 @@ pub fn find<M>(
     table: &'static [Kind<M>],
     name: &str,
 ) -> Result<&'static Kind<M>> {
-    table.iter().find(|row| row.name == name).ok_or_else(|| Error::UnknownName {
+    among(kind, table.iter().collect(), name)
+}
+
+fn among<M>(
+    kind: &'static str,
+    rows: Vec<&'static Kind<M>>,
+    name: &str,
+) -> Result<&'static Kind<M>> {
+    rows.iter().copied().find(|row| row.name == name).ok_or_else(|| Error::UnknownName {
         kind,
         name: name.into(),
-        known: table.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
+        known: rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", "),
     })
+}
+
+/// A table that programs may add rows of their own to.
+#[derive(Debug)]
+pub(crate) struct Open<M: 'static> {
+    kind: &'static str,
+    table: &'static [Kind<M>],
+    added: RwLock<Vec<&'static Kind<M>>>,
+}
+
+impl<M> Open<M> {
+    /// A table with its built-in rows.
+    pub(crate) const fn new(kind: &'static str, table: &'static [Kind<M>]) -> Self {
+        Open { kind, table, added: RwLock::new(Vec::new()) }
+    }
+
+    /// All rows, the built-in ones first.
+    pub(crate) fn rows(&self) -> Vec<&'static Kind<M>> {
+        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
+        self.table.iter().chain(added.iter().copied()).collect()
+    }
+
+    /// The row with the given name, or an error that lists the names.
+    pub(crate) fn find(&self, name: &str) -> Result<&'static Kind<M>> {
+        among(self.kind, self.rows(), name)
+    }
+
+    /// Adds a row, whose name must be new; adding the same row again does nothing.
+    pub(crate) fn add(&self, row: &'static Kind<M>) -> Result<()> {
+        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
+        if added.iter().any(|old| std::ptr::eq(*old, row)) {
+            return Ok(());
+        }
+        if self.table.iter().chain(added.iter().copied()).any(|old| old.name == row.name) {
+            return Err(Error::NameTaken { kind: self.kind, name: row.name.into() });
+        }
+        added.push(row);
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
 use crate::trace::Trace;
 
@@ -66,9 +66,21 @@ impl Requires for Make {
 /// Every rule.
 pub const TABLE: &[Kind<Make>] = &[none::KIND, doubt::KIND];
 
+static ROWS: Open<Make> = Open::new("abstain", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a rule.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("abstain", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Fits the named rule on the doubts about right answers.

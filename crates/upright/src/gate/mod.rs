@@ -6,7 +6,7 @@
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
 
 mod always;
@@ -147,9 +147,21 @@ pub const TABLE: &[Kind<Make>] = &[
     best_mix::KIND,
 ];
 
+static ROWS: Open<Make> = Open::new("gate", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a gate.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("gate", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Fits the named gate.

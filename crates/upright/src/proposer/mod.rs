@@ -10,7 +10,7 @@ use crate::config::{Part, Settings};
 use crate::copies::Copies;
 use crate::error::Result;
 use crate::outputs::Outputs;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::space::Space;
 use crate::state::State;
 use crate::tensor::Signal;
@@ -141,9 +141,21 @@ impl Requires for Make {
 /// Every proposer.
 pub const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND];
 
+static ROWS: Open<Make> = Open::new("proposer", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a proposer.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("proposer", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Fits the named proposer.

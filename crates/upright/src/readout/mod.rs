@@ -6,7 +6,7 @@
 use crate::config::{Part, Settings};
 use crate::error::Result;
 use crate::gate::Look;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
 use crate::trace::Trace;
 
@@ -48,9 +48,21 @@ impl Requires for Make {}
 /// Every readout.
 pub const TABLE: &[Kind<Make>] = &[lowest::KIND, vote::KIND];
 
+static ROWS: Open<Make> = Open::new("readout", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a readout.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("readout", TABLE, name)
+    ROWS.find(name)
 }
 
 /// The candidates of the named readout; never empty.

@@ -5,7 +5,7 @@
 use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
 use crate::tensor::{Batch, Matrix};
 
@@ -63,9 +63,21 @@ impl Requires for Make {
 /// Every router.
 pub const TABLE: &[Kind<Make>] = &[none::KIND, switch::KIND];
 
+static ROWS: Open<Make> = Open::new("router", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a router.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("router", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Makes the named router; a second model must be given if, and only if, it needs one.

@@ -9,7 +9,7 @@ use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
 use crate::outputs::{Cotangents, Head, Outputs};
 use crate::proposer::{self, Proposal};
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
 
 mod ash;
@@ -207,9 +207,21 @@ pub const TABLE: &[Kind<Make>] = &[
     pc_knn_fisher::KIND,
 ];
 
+static ROWS: Open<Make> = Open::new("score", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a score.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("score", TABLE, name)
+    ROWS.find(name)
 }
 
 /// What the named score needs with its settings.

@@ -10,7 +10,7 @@
 use crate::config::{Part, Settings};
 use crate::error::Result;
 use crate::proposer::Proposal;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{Kind, Open, Requires};
 use crate::space::Space;
 
 mod adam;
@@ -163,9 +163,21 @@ pub const TABLE: &[Kind<Make>] = &[
     rivals::KIND,
 ];
 
+static ROWS: Open<Make> = Open::new("search", TABLE);
+
+/// Every row, with those that were added.
+pub(crate) fn rows() -> Vec<&'static Kind<Make>> {
+    ROWS.rows()
+}
+
+/// Adds a row of one's own, which is then known by its name like the others.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of a search.
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("search", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Makes the named search.

@@ -8,6 +8,7 @@ mod combos;
 mod gates;
 mod params;
 mod readouts;
+mod roles;
 mod scores;
 mod searches;
 mod signals;
