@@ -53,8 +53,8 @@ fn every_role_refuses_unknown_names_and_settings() {
 /// reason where it does.
 #[test]
 fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
-    let data = samples::digits(120, 1).unwrap();
-    let config = Config { budget: 6, calibration: 40, ..Config::default() };
+    let data = samples::digits(300, 1).unwrap();
+    let config = Config { budget: 6, calibration: 60, ..Config::default() };
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let batch = data.read_some();
     for role in Role::ALL {
