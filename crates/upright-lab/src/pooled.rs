@@ -1,5 +1,5 @@
 //! A small network for rows of three numbers as plain weights: convolutions
-//! along the rows with ReLU, the largest and the mean of each channel, a
+//! along the rows with `ReLU`, the largest and the mean of each channel, a
 //! linear layer. Batch norms are already folded into the convolutions.
 //!
 //! Rows are prepared inside the graph, so that it takes raw coordinates:

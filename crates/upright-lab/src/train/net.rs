@@ -107,7 +107,9 @@ impl Unit {
         let mut weight = numbers(self.conv.weight.val())?;
         let (scale, bias) = scales(&self.norm)?;
         for (row, scale) in weight.chunks_exact_mut(channels_in * kernel * kernel).zip(scale) {
-            row.iter_mut().for_each(|w| *w *= scale);
+            for w in row {
+                *w *= scale;
+            }
         }
         let shape = [channels_out, channels_in, kernel];
         Ok(Conv { shape, stride: self.conv.stride[0], weight, bias })

@@ -84,7 +84,9 @@ impl Unit {
         let mut weight = numbers(self.conv.weight.val())?;
         let (scale, bias) = scales(&self.norm)?;
         for (row, scale) in weight.chunks_exact_mut(shape[1] * shape[2]).zip(scale) {
-            row.iter_mut().for_each(|w| *w *= scale);
+            for w in row {
+                *w *= scale;
+            }
         }
         Ok(Conv { shape, weight, bias })
     }

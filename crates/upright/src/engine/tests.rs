@@ -151,6 +151,14 @@ fn an_engine_left_out_of_the_build_says_how_to_get_it() {
     assert_eq!(e.code(), "engine::missing");
 }
 
+#[cfg(feature = "ort")]
+#[test]
+fn a_library_that_is_named_takes_part_in_every_test() {
+    if std::env::var_os("ORT_DYLIB_PATH").is_some() {
+        super::ort::ready().unwrap();
+    }
+}
+
 #[test]
 fn weights_that_are_listed_as_inputs_are_only_weights() {
     let nodes = vec![node("Flatten", &["x"], "f"), node("MatMul", &["f", "w"], "y")];
