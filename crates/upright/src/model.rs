@@ -81,12 +81,12 @@ impl Tapped {
 }
 
 /// A frozen classifier, ready to run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Model {
     graph: Graph,
     /// What decides which convolutions run as products.
     sizes: Facts,
-    engine: std::sync::Arc<dyn Engine>,
+    engine: Box<dyn Engine>,
     input: String,
     output: String,
     signal: Signal,
@@ -102,7 +102,7 @@ pub struct Model {
     head: Option<Head>,
     class_names: Option<Vec<String>>,
     options: Options,
-    backward: std::sync::Arc<OnceLock<pullback::Backward>>,
+    backward: OnceLock<pullback::Backward>,
 }
 
 impl Model {

@@ -60,7 +60,7 @@ impl Model {
         let mut model = Model {
             graph,
             sizes,
-            engine: engine.into(),
+            engine,
             input: input.name,
             output,
             signal,
@@ -74,7 +74,7 @@ impl Model {
             head: None,
             class_names: None,
             options: Options { engine: row.name.into(), ..options.clone() },
-            backward: OnceLock::new().into(),
+            backward: OnceLock::new(),
         };
         model.try_sizes(fixed.is_some(), options.micro_batch.is_some())?;
         model.probe()?;
