@@ -127,13 +127,13 @@ impl Artifact {
     }
 
     /// Joins the artifact with its model, which must be the one it was fitted on.
-    pub fn join(self, mut model: Model) -> Result<Canonicalizer> {
+    pub fn join(self, model: Model) -> Result<Canonicalizer> {
         let (fitted, given) = (&self.manifest.model, model.fingerprint());
         if fitted != given {
             let start = |s: &str| s.chars().take(8).collect();
             return Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) });
         }
-        model.set_class_names(self.manifest.classes);
+        let model = model.with_class_names(self.manifest.classes);
         Canonicalizer::restore(model, self.manifest.config, self.manifest.report, &self.states)
     }
 }

@@ -65,7 +65,7 @@ struct Scene {
     margin: Option<f64>,
     names: &'static [&'static str],
     model: &'static [u8],
-    data: fn(usize, u64) -> upright::Result<Samples>,
+    data: fn(usize, u64) -> upright::Result<Samples<'static>>,
 }
 
 impl Subject {
@@ -161,8 +161,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         engine: common.engine(),
         ..Options::default()
     };
-    let mut model = Model::from_bytes(scene.title, scene.model, &options)?;
-    model.set_class_names(scene.names.iter().map(|&name| name.into()).collect());
+    let model = Model::from_bytes(scene.title, scene.model, &options)?;
+    let names = scene.names.iter().map(|&name| name.into()).collect();
+    let model = model.with_class_names(names);
     let mut config = Config { calibration: 1000, ..args.parts.config(common)? };
     args.parts.suit(&mut config, &model);
     if let Some(margin) = scene.margin
@@ -271,7 +272,12 @@ fn write_pages(
 }
 
 /// The first half as it is, the second under random poses.
-fn halves(c: &Canonicalizer, test: &Samples, half: usize, seed: u64) -> Result<(Batch, Batch)> {
+fn halves(
+    c: &Canonicalizer,
+    test: &Samples,
+    half: usize,
+    seed: u64,
+) -> Result<(Batch<'static>, Batch<'static>)> {
     let rows: Vec<usize> = (0..2 * half).collect();
     let upright = test.batch().select(&rows[..half]);
     let other = test.batch().select(&rows[half..]);

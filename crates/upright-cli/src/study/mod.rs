@@ -45,7 +45,7 @@ pub struct Inputs<'a> {
 
 impl Inputs<'_> {
     /// Some rows, as they are studied, without the unreadable ones; and which rows they are.
-    pub fn read(&self, c: &Canonicalizer, rows: &[usize]) -> Result<(Batch, Vec<usize>)> {
+    pub fn read(&self, c: &Canonicalizer, rows: &[usize]) -> Result<(Batch<'static>, Vec<usize>)> {
         let loaded = self.data.read(rows)?;
         let batch = self.posed(c, loaded.batch)?;
         Ok((batch, loaded.rows))
@@ -56,7 +56,7 @@ impl Inputs<'_> {
         self.source.map_or_else(|| format!("{} {row}", self.kind), |s| s.name(row))
     }
 
-    fn posed(&self, c: &Canonicalizer, batch: Batch) -> Result<Batch> {
+    fn posed(&self, c: &Canonicalizer, batch: Batch<'static>) -> Result<Batch<'static>> {
         if !self.copies {
             return Ok(batch);
         }

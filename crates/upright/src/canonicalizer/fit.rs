@@ -261,7 +261,7 @@ pub fn transformed_copies(
     space: &Space,
     resample: &Resample,
     seed: u64,
-) -> Result<Batch> {
+) -> Result<Batch<'static>> {
     copies(batch, resample, |item| {
         let mut rng = seed::stream(seed::of_content(seed ^ 0x7472_616e, item));
         let unit: Vec<f32> = (0..space.cube()).map(|_| seed::unit(&mut rng)).collect();
@@ -274,7 +274,7 @@ pub(super) fn copies(
     batch: &Batch,
     resample: &Resample,
     map: impl Fn(&[f32]) -> crate::map::Map,
-) -> Result<Batch> {
+) -> Result<Batch<'static>> {
     let views: Vec<View> =
         (0..batch.len()).map(|item| View { item, map: map(batch.item(item)) }).collect();
     warp(batch, &views, &Resample { clamp: true, ..resample.clone() })

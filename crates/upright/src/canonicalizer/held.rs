@@ -35,7 +35,7 @@ impl Held<'_> {
         c: &Canonicalizer,
         upright: bool,
         rows: &[usize],
-    ) -> Result<(Batch, Vec<Option<u32>>)> {
+    ) -> Result<(Batch<'static>, Vec<Option<u32>>)> {
         let data = self.given.filter(|_| !upright).unwrap_or(self.data);
         let loaded = data.read(rows)?;
         let labels = loaded.rows.iter().map(|&r| data.label(r)).collect();
@@ -49,7 +49,7 @@ impl Held<'_> {
     }
 
     /// Copies under tiny poses, resampled as transformed copies are.
-    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch> {
+    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch<'static>> {
         copies(batch, &c.config.resample, |item| {
             let mut rng = seed::stream(seed::of_content(self.seed ^ 0x6a69_7474, item));
             let steps: Vec<f32> =
