@@ -83,7 +83,7 @@ pub(crate) fn load(path: &Path, artifact: Option<&Path>) -> upright::Result<Cano
     artifact.join(model)
 }
 
-fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch), String> {
+fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch<'static>), String> {
     let c = load(path, args.artifact.as_deref()).map_err(|e| e.to_string())?;
     let model = c.model();
     let limit = Some(args.reading.limit.unwrap_or(args.count).min(args.count));
@@ -96,7 +96,7 @@ fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch)
     Ok((c, batch))
 }
 
-fn built_in(count: usize) -> upright::Result<(Canonicalizer, Batch)> {
+fn built_in(count: usize) -> upright::Result<(Canonicalizer, Batch<'static>)> {
     let model = Model::from_bytes("built-in digits", samples::glyph_model(), &Options::default())?;
     let config = Config::of_signal(model.signal());
     let training = samples::digits(2000, 1)?;

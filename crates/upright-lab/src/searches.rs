@@ -128,8 +128,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 
 /// Inputs as they are, their transformed copies, and their classes.
 struct Inputs {
-    upright: Batch,
-    transformed: Batch,
+    upright: Batch<'static>,
+    transformed: Batch<'static>,
     labels: Vec<u32>,
 }
 

@@ -133,7 +133,7 @@ impl Artifact {
             let start = |s: &str| s.chars().take(8).collect();
             return Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) });
         }
-        models.first.set_class_names(self.manifest.classes);
+        models.first = models.first.with_class_names(self.manifest.classes);
         Canonicalizer::restore(models, self.manifest.config, self.manifest.report, &self.states)
     }
 }

@@ -32,7 +32,7 @@ pub fn transformed_copies(
     space: &Space,
     resample: &Resample,
     seed: u64,
-) -> Result<Batch> {
+) -> Result<Batch<'static>> {
     under(batch, &random_poses(batch, space, seed), space, resample)
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn jittered(
     space: &Space,
     resample: &Resample,
     seed: u64,
-) -> Result<Batch> {
+) -> Result<Batch<'static>> {
     let pose = |item: usize| {
         let mut rng = seed::stream(seed::of_content(seed ^ 0x6a69_7474, batch.item(item)));
         let steps: Vec<f32> =
@@ -69,7 +69,7 @@ pub(crate) fn under(
     poses: &[Vec<f32>],
     space: &Space,
     resample: &Resample,
-) -> Result<Batch> {
+) -> Result<Batch<'static>> {
     let map = |pose: &Vec<f32>| -> Map { space.map(pose) };
     let views: Vec<View> =
         poses.iter().enumerate().map(|(item, pose)| View { item, map: map(pose) }).collect();

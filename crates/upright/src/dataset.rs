@@ -32,21 +32,21 @@ pub trait Dataset: Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// Their signals.
-    pub batch: Batch,
+    pub batch: Batch<'static>,
     /// Their row numbers, in the order asked for.
     pub rows: Vec<usize>,
 }
 
-/// A data set held in memory.
+/// A data set held in memory, owned or borrowed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
-    batch: Batch,
+pub struct Samples<'a> {
+    batch: Batch<'a>,
     labels: Option<Vec<u32>>,
 }
 
-impl Samples {
+impl<'a> Samples<'a> {
     /// Signals with one label each.
-    pub fn labelled(batch: Batch, labels: Vec<u32>) -> Result<Self> {
+    pub fn labelled(batch: Batch<'a>, labels: Vec<u32>) -> Result<Self> {
         if labels.len() != batch.len() {
             return Err(Error::shape("labels", batch.len(), labels.len()));
         }
@@ -54,12 +54,12 @@ impl Samples {
     }
 
     /// Signals without labels.
-    pub fn unlabelled(batch: Batch) -> Self {
+    pub fn unlabelled(batch: Batch<'a>) -> Self {
         Samples { batch, labels: None }
     }
 
     /// The signals.
-    pub fn batch(&self) -> &Batch {
+    pub fn batch(&self) -> &Batch<'a> {
         &self.batch
     }
 
@@ -69,7 +69,7 @@ impl Samples {
     }
 }
 
-impl Dataset for Samples {
+impl Dataset for Samples<'_> {
     fn signal(&self) -> Signal {
         self.batch.signal()
     }

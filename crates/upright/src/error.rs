@@ -2,12 +2,13 @@
 //! what happened, why, and how to fix it; [`Error::help`] is the last part.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// `Result` with upright's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong in the library.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Data and shape disagree.
@@ -109,6 +110,8 @@ pub enum Error {
         engine: &'static str,
         /// Its message.
         why: String,
+        /// Its own error, where it has one.
+        source: Option<Cause>,
     },
     /// An engine that cannot be used here.
     #[error("the {engine} engine is not available: {why}")]
@@ -270,8 +273,20 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The operating system's reason.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
+}
+
+/// An error of somebody else's, as it was.
+#[derive(Debug, Clone)]
+pub struct Cause(Arc<dyn std::error::Error + Send + Sync>);
+
+impl std::ops::Deref for Cause {
+    type Target = dyn std::error::Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
 }
 
 impl Error {
@@ -290,7 +305,16 @@ impl Error {
 
     /// An input/output error on a path.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Error::Io { path: path.into(), source }
+        Error::Io { path: path.into(), source: source.into() }
+    }
+
+    /// What an engine of one's own failed with; [`std::error::Error::source`] gives it back.
+    pub fn engine(
+        engine: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        let source = source.into();
+        Error::Engine { engine, why: source.to_string(), source: Some(Cause(source.into())) }
     }
 
     /// A stable code, `area::problem`, for scripts and documentation.

@@ -1,5 +1,7 @@
 //! What one forward pass gives, and what flows back through it.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
 use crate::tensor::{Matrix, argmax};
 
@@ -47,6 +49,18 @@ impl Outputs {
         }
     }
 
+    /// The same logits with the features of some taps, by position, in that order; taps that are
+    /// all there are, in their order, are borrowed. No number is copied either way.
+    pub fn with_taps(&self, taps: &[usize]) -> Result<Cow<'_, Outputs>> {
+        if taps.iter().copied().eq(0..self.features.len()) {
+            return Ok(Cow::Borrowed(self));
+        }
+        let feature = |&tap: &usize| self.features.get(tap).cloned();
+        let features = taps.iter().map(feature).collect::<Option<_>>();
+        let features = features.ok_or_else(|| Error::shape("taps", self.features.len(), taps))?;
+        Ok(Cow::Owned(Outputs { logits: self.logits.clone(), features }))
+    }
+
     /// Appends the rows of other outputs of the same model.
     pub fn append(&mut self, other: &Outputs) -> Result<()> {
         if other.features.len() != self.features.len() {
@@ -66,6 +80,32 @@ pub struct Cotangents {
     pub features: Vec<Option<Matrix>>,
 }
 
+impl Cotangents {
+    /// The way back from [`Outputs::with_taps`]: derivatives with respect to the features of
+    /// some taps as derivatives with respect to those of all taps, of which there are `count`.
+    /// What was not among them gets none; what was several times gets the sum.
+    pub fn to_all_taps(self, taps: &[usize], count: usize) -> Result<Cotangents> {
+        if self.features.len() > taps.len() || taps.iter().any(|&tap| tap >= count) {
+            return Err(Error::shape("taps", count, taps));
+        }
+        let mut features: Vec<Option<Matrix>> = vec![None; count];
+        for (d, &tap) in self.features.into_iter().zip(taps) {
+            let Some(d) = d else { continue };
+            match &mut features[tap] {
+                Some(sum) if (sum.rows(), sum.cols()) == (d.rows(), d.cols()) => {
+                    sum.data_mut().iter_mut().zip(d.data()).for_each(|(s, d)| *s += d);
+                }
+                Some(sum) => {
+                    let (sum, d) = ((sum.rows(), sum.cols()), (d.rows(), d.cols()));
+                    return Err(Error::shape("derivative of the features", sum, d));
+                }
+                none => *none = Some(d),
+            }
+        }
+        Ok(Cotangents { logits: self.logits, features })
+    }
+}
+
 /// The linear layer that turns the first tap's features into logits:
 /// `logits = weight * features + bias`.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,5 +123,41 @@ impl Head {
             return Err(Error::shape("head bias", weight.rows(), bias.len()));
         }
         Ok(Head { weight, bias })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(numbers: &[f32]) -> Matrix {
+        Matrix::new(1, numbers.len(), numbers.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn taps_are_chosen_without_copying_a_number() {
+        let all = Outputs::new(row(&[7.0]), vec![row(&[1.0]), row(&[2.0, 3.0])]).unwrap();
+        assert!(matches!(all.with_taps(&[0, 1]).unwrap(), Cow::Borrowed(_)));
+        let turned = all.with_taps(&[1, 0, 1]).unwrap();
+        let features: Vec<&[f32]> = turned.features.iter().map(Matrix::data).collect();
+        assert_eq!(features, [&[2.0, 3.0][..], &[1.0], &[2.0, 3.0]]);
+        assert_eq!(turned.features[0].data().as_ptr(), all.features[1].data().as_ptr());
+        assert_eq!(turned.logits.data().as_ptr(), all.logits.data().as_ptr());
+        assert!(all.with_taps(&[]).unwrap().features.is_empty());
+        assert!(all.with_taps(&[2]).is_err());
+    }
+
+    #[test]
+    fn derivatives_go_back_to_the_taps_they_came_from() {
+        let d = |features: &[Option<Matrix>]| Cotangents {
+            logits: Some(row(&[7.0])),
+            features: features.to_vec(),
+        };
+        let some = d(&[Some(row(&[1.0, 2.0])), None, Some(row(&[10.0, 20.0]))]);
+        let all = some.to_all_taps(&[2, 0, 2], 4).unwrap();
+        assert_eq!(all, d(&[None, None, Some(row(&[11.0, 22.0])), None]));
+        assert!(d(&[None]).to_all_taps(&[3], 3).is_err());
+        assert!(d(&[None, None]).to_all_taps(&[0], 3).is_err());
+        assert!(d(&[Some(row(&[1.0])), Some(row(&[1.0, 2.0]))]).to_all_taps(&[0, 0], 1).is_err());
     }
 }

@@ -1,5 +1,9 @@
-//! [`Batch`]: signals to classify; [`Matrix`]: logits and features. Both own
+//! [`Batch`]: signals to classify; [`Matrix`]: logits and features. Both are
 //! contiguous row-major `f32` data whose length always equals its shape.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -106,16 +110,37 @@ impl Signal {
     }
 }
 
-/// Signals of one kind and size, stored one after the other.
+/// Signals of one kind and size, stored one after the other, owned or borrowed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Batch {
+pub struct Batch<'a> {
     signal: Signal,
-    data: Vec<f32>,
+    data: Cow<'a, [f32]>,
 }
 
-impl Batch {
-    /// Wraps data whose length must be a multiple of the signal's size.
+impl Batch<'static> {
+    /// Takes over data whose length must be a multiple of the signal's size.
     pub fn new(signal: Signal, data: Vec<f32>) -> Result<Self> {
+        Batch::checked(signal, Cow::Owned(data))
+    }
+
+    /// A batch without items, with room for some.
+    pub fn with_capacity(signal: Signal, items: usize) -> Self {
+        Batch { signal, data: Cow::Owned(Vec::with_capacity(items * signal.size())) }
+    }
+
+    /// A batch of `items` items that are zero everywhere.
+    pub fn zeros(signal: Signal, items: usize) -> Self {
+        Batch { signal, data: Cow::Owned(vec![0.0; items * signal.size()]) }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// Reads data where it lies; its length must be a multiple of the signal's size.
+    pub fn borrowed(signal: Signal, data: &'a [f32]) -> Result<Self> {
+        Batch::checked(signal, Cow::Borrowed(data))
+    }
+
+    fn checked(signal: Signal, data: Cow<'a, [f32]>) -> Result<Self> {
         let size = signal.size();
         if size == 0 || !data.len().is_multiple_of(size) {
             return Err(Error::shape(
@@ -125,16 +150,6 @@ impl Batch {
             ));
         }
         Ok(Batch { signal, data })
-    }
-
-    /// A batch without items, with room for some.
-    pub fn with_capacity(signal: Signal, items: usize) -> Self {
-        Batch { signal, data: Vec::with_capacity(items * signal.size()) }
-    }
-
-    /// A batch of `items` items that are zero everywhere.
-    pub fn zeros(signal: Signal, items: usize) -> Self {
-        Batch { signal, data: vec![0.0; items * signal.size()] }
     }
 
     /// What one item is.
@@ -157,9 +172,19 @@ impl Batch {
         &self.data
     }
 
-    /// All numbers, to be changed in place.
+    /// All numbers, to be changed in place; borrowed ones are copied first.
     pub fn data_mut(&mut self) -> &mut [f32] {
-        &mut self.data
+        self.data.to_mut()
+    }
+
+    /// The numbers, given away; borrowed ones are copied.
+    pub fn into_data(self) -> Vec<f32> {
+        self.data.into_owned()
+    }
+
+    /// The same items, owned; borrowed ones are copied.
+    pub fn into_owned(self) -> Batch<'static> {
+        Batch { signal: self.signal, data: Cow::Owned(self.data.into_owned()) }
     }
 
     /// The numbers of item `i`. Panics if there is no such item.
@@ -168,41 +193,48 @@ impl Batch {
         &self.data[i * n..(i + 1) * n]
     }
 
+    /// Some successive items, where they lie. Panics on items out of range.
+    pub fn slice(&self, items: Range<usize>) -> Batch<'_> {
+        let n = self.signal.size();
+        Batch { signal: self.signal, data: self.data[items.start * n..items.end * n].into() }
+    }
+
     /// Appends an item.
     pub fn push(&mut self, item: &[f32]) -> Result<()> {
         if item.len() != self.signal.size() {
             return Err(Error::shape("batch item", self.signal.shape(), item.len()));
         }
-        self.data.extend_from_slice(item);
+        self.data.to_mut().extend_from_slice(item);
         Ok(())
     }
 
     /// Appends all items of another batch of the same signal.
-    pub fn append(&mut self, other: &Batch) -> Result<()> {
+    pub fn append(&mut self, other: &Batch<'_>) -> Result<()> {
         if other.signal != self.signal {
             return Err(Error::shape("batch to append", self.signal.shape(), other.signal.shape()));
         }
-        self.data.extend_from_slice(&other.data);
+        self.data.to_mut().extend_from_slice(&other.data);
         Ok(())
     }
 
     /// The items at the given indices, in that order. Panics on an index out of range.
     #[must_use]
-    pub fn select(&self, items: &[usize]) -> Batch {
-        let mut out = Batch::with_capacity(self.signal, items.len());
+    pub fn select(&self, items: &[usize]) -> Batch<'static> {
+        let mut data = Vec::with_capacity(items.len() * self.signal.size());
         for &i in items {
-            out.data.extend_from_slice(self.item(i));
+            data.extend_from_slice(self.item(i));
         }
-        out
+        Batch { signal: self.signal, data: Cow::Owned(data) }
     }
 }
 
-/// A matrix of `rows` vectors of length `cols`.
+/// A matrix of `rows` vectors of length `cols`. Clones share their numbers until one of them
+/// is changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    data: Arc<Vec<f32>>,
 }
 
 impl Matrix {
@@ -211,12 +243,12 @@ impl Matrix {
         if rows.checked_mul(cols) != Some(data.len()) {
             return Err(Error::shape("matrix", (rows, cols), data.len()));
         }
-        Ok(Matrix { rows, cols, data })
+        Ok(Matrix { rows, cols, data: data.into() })
     }
 
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+        Matrix { rows, cols, data: vec![0.0; rows * cols].into() }
     }
 
     /// Number of rows.
@@ -234,9 +266,9 @@ impl Matrix {
         &self.data
     }
 
-    /// All numbers, to be changed in place.
+    /// All numbers, to be changed in place; numbers that clones share are copied first.
     pub fn data_mut(&mut self) -> &mut [f32] {
-        &mut self.data
+        Arc::make_mut(&mut self.data).as_mut_slice()
     }
 
     /// Row `i`. Panics if there is no such row.
@@ -246,7 +278,8 @@ impl Matrix {
 
     /// Row `i`, to be changed in place. Panics if there is no such row.
     pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
-        &mut self.data[i * self.cols..(i + 1) * self.cols]
+        let cols = self.cols;
+        &mut self.data_mut()[i * cols..(i + 1) * cols]
     }
 
     /// The rows in order.
@@ -261,7 +294,7 @@ impl Matrix {
         for &i in rows {
             data.extend_from_slice(self.row(i));
         }
-        Matrix { rows: rows.len(), cols: self.cols, data }
+        Matrix { rows: rows.len(), cols: self.cols, data: data.into() }
     }
 
     /// Appends the rows of another matrix of equal width.
@@ -269,14 +302,14 @@ impl Matrix {
         if other.cols != self.cols {
             return Err(Error::shape("rows to append", self.cols, other.cols));
         }
-        self.data.extend_from_slice(&other.data);
+        Arc::make_mut(&mut self.data).extend_from_slice(&other.data);
         self.rows += other.rows;
         Ok(())
     }
 
-    /// The numbers, given away.
+    /// The numbers, given away; numbers that clones share are copied.
     pub fn into_data(self) -> Vec<f32> {
-        self.data
+        Arc::unwrap_or_clone(self.data)
     }
 }
 
@@ -299,6 +332,37 @@ mod tests {
     fn a_batch_refuses_data_that_is_not_whole_items() {
         assert!(Batch::new(Signal::image(1, 2, 2), vec![0.0; 7]).is_err());
         assert_eq!(Batch::new(Signal::image(1, 2, 2), vec![0.0; 8]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_batch_takes_numbers_over_or_reads_them_where_they_lie() {
+        let signal = Signal::image(1, 1, 2);
+        let numbers = vec![1.0, 2.0, 3.0, 4.0];
+        let at = numbers.as_ptr();
+        let borrowed = Batch::borrowed(signal, &numbers).unwrap();
+        assert_eq!(borrowed.data().as_ptr(), at);
+        assert_eq!(borrowed.slice(1..2).data().as_ptr(), numbers[2..].as_ptr());
+        assert!(Batch::borrowed(signal, &numbers[1..]).is_err());
+        let mut changed = borrowed.clone();
+        changed.data_mut()[0] = 9.0;
+        assert_eq!((changed.data()[0], borrowed.data()[0]), (9.0, 1.0));
+        let owned = Batch::new(signal, numbers).unwrap().into_owned();
+        assert_eq!(owned.data().as_ptr(), at);
+        let back = owned.into_data();
+        assert_eq!(back.as_ptr(), at);
+    }
+
+    #[test]
+    fn clones_of_a_matrix_share_their_numbers_until_one_is_changed() {
+        let mut m = Matrix::new(2, 1, vec![1.0, 2.0]).unwrap();
+        let clone = m.clone();
+        assert_eq!(m.data().as_ptr(), clone.data().as_ptr());
+        m.row_mut(1)[0] = 5.0;
+        assert_eq!((m.data(), clone.data()), (&[1.0, 5.0][..], &[1.0, 2.0][..]));
+        let at = m.data().as_ptr();
+        m.data_mut()[0] = 3.0;
+        let back = m.into_data();
+        assert_eq!(back.as_ptr(), at);
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn tensor(file: &str, name: &str) -> Matrix {
     Matrix::new(rows, tensor.shape()[1..].iter().product(), data).unwrap()
 }
 
-fn input(model: &Model, network: &str) -> Batch {
+fn input(model: &Model, network: &str) -> Batch<'static> {
     let data = tensor(&format!("{network}.safetensors"), "input").data().to_vec();
     Batch::new(model.signal(), data).unwrap()
 }

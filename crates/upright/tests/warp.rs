@@ -31,7 +31,7 @@ struct Case {
 const QUARTER: Map = Map::Plane([0.0, -1.0, 0.0, 1.0, 0.0, 0.0]);
 const GENERIC: [f32; 6] = [0.93, -0.41, 0.11, 0.52, 1.21, -0.07];
 
-fn image(channels: usize, height: usize, width: usize, data: Vec<f32>) -> Batch {
+fn image(channels: usize, height: usize, width: usize, data: Vec<f32>) -> Batch<'static> {
     Batch::new(Signal::image(channels, height, width), data).unwrap()
 }
 

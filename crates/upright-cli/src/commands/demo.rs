@@ -63,7 +63,7 @@ struct Scene {
     margin: Option<f64>,
     names: &'static [&'static str],
     model: &'static [u8],
-    data: fn(usize, u64) -> upright::Result<Samples>,
+    data: fn(usize, u64) -> upright::Result<Samples<'static>>,
 }
 
 impl Subject {
@@ -159,8 +159,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         engine: common.engine(),
         ..Options::default()
     };
-    let mut model = Model::from_bytes(scene.title, scene.model, &options)?;
-    model.set_class_names(scene.names.iter().map(|&name| name.into()).collect());
+    let model = Model::from_bytes(scene.title, scene.model, &options)?;
+    let names = scene.names.iter().map(|&name| name.into()).collect();
+    let model = model.with_class_names(names);
     let mut config = args.parts.config(common)?;
     args.parts.suit(&mut config, &model);
     if let Some(margin) = scene.margin
@@ -263,7 +264,7 @@ fn write_pages(
 }
 
 /// Some rows of samples.
-fn part(samples: &Samples, rows: std::ops::Range<usize>) -> Result<Samples> {
+fn part(samples: &Samples, rows: std::ops::Range<usize>) -> Result<Samples<'static>> {
     let labels = samples.labels().unwrap_or(&[])[rows.clone()].to_vec();
     Ok(Samples::labelled(samples.batch().select(&rows.collect::<Vec<_>>()), labels)?)
 }

@@ -135,7 +135,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let data =
         open(std::slice::from_ref(&args.data), &args.reading, Want::Labelled, &model, common)?;
     if !data.classes().is_empty() {
-        model.set_class_names(data.classes().to_vec());
+        model = model.with_class_names(data.classes().to_vec());
     }
     let other = |path: &Option<PathBuf>| {
         let held = DataArgs {
@@ -172,7 +172,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         let names = model.class_names().map(<[String]>::to_vec);
         model = Model::load(&args.model, &Options { taps: tuned.taps.clone(), ..options.clone() })?;
         if let Some(names) = names {
-            model.set_class_names(names);
+            model = model.with_class_names(names);
         }
         if !common.quiet && !common.json {
             talk_tuned(&tuned, &log);

@@ -47,7 +47,7 @@ impl Inputs<'_> {
     }
 
     /// Some rows, as they are studied, without the unreadable ones; and which rows they are.
-    pub fn read(&self, c: &Canonicalizer, rows: &[usize]) -> Result<(Batch, Vec<usize>)> {
+    pub fn read(&self, c: &Canonicalizer, rows: &[usize]) -> Result<(Batch<'static>, Vec<usize>)> {
         let loaded = self.posed().read(c, rows)?;
         Ok((loaded.batch, loaded.rows))
     }

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
 }
 
 /// A pass with the gradient of the sum of all features.
-fn pulled(model: &Model, batch: &Batch) -> upright::Result<Batch> {
+fn pulled(model: &Model, batch: &Batch) -> upright::Result<Batch<'static>> {
     let ones = |m: &Matrix| Matrix::new(m.rows(), m.cols(), vec![1.0; m.data().len()]);
     let (_, gradient) = model.run_with_pullback(batch, |_, o| {
         let features =

@@ -26,7 +26,7 @@ pub(super) struct Task {
     name: &'static str,
     signal: &'static str,
     rows: Rows,
-    data: fn(usize, u64) -> upright::Result<Samples>,
+    data: fn(usize, u64) -> upright::Result<Samples<'static>>,
     names: &'static [&'static str],
     length: usize,
     widths: &'static [usize],

@@ -32,7 +32,7 @@ impl Held<'_> {
         c: &Canonicalizer,
         upright: bool,
         rows: &[usize],
-    ) -> Result<(Batch, Vec<Option<u32>>)> {
+    ) -> Result<(Batch<'static>, Vec<Option<u32>>)> {
         let side = self.side(upright);
         let Loaded { batch, rows } = side.read(c, rows)?;
         Ok((batch, side.labels(&rows)))
@@ -47,7 +47,7 @@ impl Held<'_> {
     }
 
     /// Copies under tiny poses, resampled as transformed copies are.
-    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch> {
+    pub(super) fn jittered(&self, c: &Canonicalizer, batch: &Batch) -> Result<Batch<'static>> {
         jittered(batch, &c.space, &c.config.resample, self.seed)
     }
 

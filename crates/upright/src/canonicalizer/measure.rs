@@ -31,7 +31,7 @@ impl Posed<'_> {
     }
 
     /// Inputs that were read from the data, posed.
-    pub fn pose(&self, c: &Canonicalizer, batch: Batch) -> Result<Batch> {
+    pub fn pose(&self, c: &Canonicalizer, batch: Batch<'static>) -> Result<Batch<'static>> {
         match self.copies {
             Some(seed) => transformed_copies(&batch, &c.space, &c.config.resample, seed),
             None => Ok(batch),

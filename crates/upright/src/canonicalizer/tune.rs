@@ -269,8 +269,8 @@ const FLAT: [&str; 5] = ["GlobalAveragePool", "ReduceMean", "Flatten", "Squeeze"
 fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
     let maps: Vec<String> = model
         .graph()
-        .candidates(model.output())
         .into_iter()
+        .flat_map(|graph| graph.candidates(model.output()))
         .filter(|c| !c.head && !FLAT.contains(&c.op.as_str()))
         .map(|c| c.name)
         .collect();

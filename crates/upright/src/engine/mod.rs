@@ -14,7 +14,8 @@ mod rten;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use lanes::{Lane, share};
+pub use lanes::Lane;
+pub(crate) use lanes::{Lanes, apart};
 pub use numbers::Numbers;
 
 /// A tensor fed to an engine.
@@ -37,9 +38,10 @@ pub struct Value {
     pub data: Numbers,
 }
 
-/// A graph ready to run.
+/// A network ready to run: a graph on one of the engines in [`TABLE`], or whatever somebody
+/// else runs (see [`crate::model::Model::from_engine`]).
 pub trait Engine: Send + Sync + std::fmt::Debug {
-    /// The engine's name in [`TABLE`].
+    /// The engine's name, in [`TABLE`] if it is one of those.
     fn name(&self) -> &'static str;
 
     /// Runs that may go on at the same time, each on a lane of its own; at least 1.
@@ -49,6 +51,19 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
     /// positions in that list, in the order asked for. The same inputs always give the same
     /// numbers on every lane.
     fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>>;
+
+    /// Whether [`Engine::pullback_on`] gives derivatives. Engines that run a graph need not:
+    /// its gradient is a graph, too.
+    fn has_pullback(&self) -> bool {
+        false
+    }
+
+    /// The derivative of a scalar with respect to the numbers of the one input, given its
+    /// derivatives `d` with respect to each of the tensors named at loading; `None` is zero.
+    fn pullback_on(&self, lane: Lane, input: Input<'_>, d: &[Option<Value>]) -> Result<Vec<f32>> {
+        let _ = (lane, input, d);
+        Err(Error::Engine { engine: self.name(), why: "it has no gradient".into(), source: None })
+    }
 
     /// As [`Engine::run_on`], on all threads.
     fn run(&self, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {

@@ -71,7 +71,7 @@ fn environment() -> Result<&'static Environment> {
         .with_name("upright")
         .with_telemetry(false)
         .build()
-        .map_err(|e| Error::Engine { engine: NAME, why: e.to_string() })?;
+        .map_err(|e| Error::engine(NAME, e))?;
     Ok(MADE.get_or_init(|| environment))
 }
 
@@ -254,8 +254,8 @@ impl Engine for Ort {
     }
 
     fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
-        let failed = |why: String| Error::Engine { engine: NAME, why };
-        let raised = |e: ::ort::Error| failed(e.to_string());
+        let failed = |why: String| Error::Engine { engine: NAME, why, source: None };
+        let raised = |e: ::ort::Error| Error::engine(NAME, e);
         let mut fed: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
         for input in inputs {
             if !self.inputs.iter().any(|name| name == input.name) {

@@ -95,7 +95,7 @@ impl Engine for Rten {
     }
 
     fn run_on(&self, lane: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
-        let failed = |why: String| Error::Engine { engine: NAME, why };
+        let failed = |why: String| Error::Engine { engine: NAME, why, source: None };
         let mut fed = Vec::with_capacity(inputs.len());
         for input in inputs {
             let id = *self

@@ -7,8 +7,8 @@ use crate::onnx::{Dim, Ending, Graph, Port};
 use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
 use crate::tensor::{Batch, Signal, SignalKind};
 
-fn unusable(graph: &Graph, why: String) -> Error {
-    Error::Model { path: graph.name().into(), why }
+pub(super) fn unusable(model: &str, why: String) -> Error {
+    Error::Model { path: model.into(), why }
 }
 
 /// The one input of real numbers.
@@ -17,8 +17,8 @@ pub(super) fn input(graph: &Graph) -> Result<Port> {
     let list = || inputs.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     match inputs.as_slice() {
         [one] if matches!(one.element, "float" | "float16" | "double") => Ok(one.clone()),
-        [_] => Err(unusable(graph, format!("its input must be of type float: {}", list()))),
-        _ => Err(unusable(graph, format!("it must have one input, it has: [{}]", list()))),
+        [_] => Err(unusable(graph.name(), format!("its input must be of type float: {}", list()))),
+        _ => Err(unusable(graph.name(), format!("it must have one input, it has: [{}]", list()))),
     }
 }
 
@@ -29,7 +29,7 @@ pub(super) fn signal(
     said: Overrides,
     options: &Options,
 ) -> Result<(Signal, Preprocess)> {
-    let bad = |why: &str| unusable(graph, format!("input {input}: {why}"));
+    let bad = |why: &str| unusable(graph.name(), format!("input {input}: {why}"));
     let dims = input.dims.as_deref().unwrap_or(&[]);
     let fits = |shape: &[usize]| {
         dims.is_empty()
@@ -163,7 +163,7 @@ pub(super) fn output(graph: &Graph, asked: Option<&str>) -> Result<String> {
     let found = named("logits").or_else(|| named("output")).or_else(flat);
     match found.or_else(|| outputs.iter().find(|o| real(o))) {
         Some(port) => Ok(port.name.clone()),
-        None => Err(unusable(graph, "it has no output of type float".into())),
+        None => Err(unusable(graph.name(), "it has no output of type float".into())),
     }
 }
 
@@ -204,7 +204,7 @@ pub(super) fn once(
 }
 
 /// The number of classes, from logits of some items.
-pub(super) fn classes(graph: &Graph, name: &str, logits: &Value, items: usize) -> Result<usize> {
+pub(super) fn classes(logits: &Value, items: usize) -> Option<usize> {
     let shape = logits.shape.as_slice();
     let rest = match shape {
         [n, rest @ ..] if *n == items => rest,
@@ -213,13 +213,8 @@ pub(super) fn classes(graph: &Graph, name: &str, logits: &Value, items: usize) -
     };
     let wide: Vec<usize> = rest.iter().copied().filter(|d| *d != 1).collect();
     match wide.as_slice() {
-        [classes] if *classes > 1 => Ok(*classes),
-        _ => Err(unusable(
-            graph,
-            format!(
-                "output `{name}` is {shape:?} for a batch of {items}; a classifier gives [N,classes]"
-            ),
-        )),
+        [classes] if *classes > 1 => Some(*classes),
+        _ => None,
     }
 }
 
@@ -262,7 +257,7 @@ fn ordered(mut pairs: Vec<(usize, String)>) -> Option<Vec<String>> {
 }
 
 /// Items that differ from each other, to try a model with.
-pub(super) fn specimen(signal: Signal, items: usize) -> Result<Batch> {
+pub(super) fn specimen(signal: Signal, items: usize) -> Result<Batch<'static>> {
     let size = items * signal.size();
     let data = (0..size).map(|i| {
         let wave = (i as f64 * 0.618_033_988_749_895).fract() as f32;

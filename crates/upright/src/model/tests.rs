@@ -5,6 +5,7 @@ use crate::onnx::build::{model, node, shape, value, weight};
 use crate::onnx::products;
 use crate::onnx::proto::{ModelProto, NodeProto, TensorProto};
 use crate::outputs::Cotangents;
+use crate::reduce::Reduce;
 use crate::tensor::SignalKind;
 
 /// 1 x 2 x 2 pictures: halves, sums of rows, and a head of two classes on top.
@@ -151,6 +152,36 @@ fn a_linear_layer_that_does_not_make_the_logits_is_no_head() {
     assert_eq!((m.classes(), m.head()), (8, None));
 }
 
+#[test]
+fn a_clone_shares_all_but_names_that_are_given_later() {
+    let m = load(&net(), &Options::default()).unwrap();
+    let named = m.clone().with_class_names(vec!["a".into(), "b".into()]);
+    assert_eq!((m.class_name(1), named.class_name(1)), ("1".into(), "b".into()));
+    assert!(Arc::ptr_eq(&m.network, &named.network));
+    named.differentiable().unwrap();
+    assert!(m.gradient.is_made());
+}
+
+#[test]
+fn what_a_gradient_failed_with_is_remembered() {
+    let mut m = net();
+    m.graph.as_mut().unwrap().node[0] = node("Trilu", &["x"], "relu");
+    let m = load(&m, &Options::default()).unwrap();
+    assert!(!m.gradient.is_made());
+    let failed = || m.clone().differentiable().unwrap_err().to_string();
+    let first = failed();
+    assert!(m.gradient.is_made());
+    assert_eq!(
+        (failed(), first.contains("no gradient rule for: Trilu")),
+        (first.clone(), true),
+        "{first}"
+    );
+    assert!(
+        m.pullback(&Batch::zeros(m.signal(), 1), &Cotangents { logits: None, features: vec![] })
+            .is_err()
+    );
+}
+
 /// Two layers with large kernels of 3 x 3, from 5 x 5 to 3 x 3 positions and on those.
 #[test]
 fn products_change_nothing_but_the_last_digits() {
@@ -180,12 +211,13 @@ fn products_change_nothing_but_the_last_digits() {
             load(&m, &Options { engine: engine.into(), micro_batch, ..Options::default() }).unwrap()
         };
         let (plain, fast) = (loaded(Some(1)), loaded(None));
-        let written = |m: &Model| products::rewritten(&m.graph, &m.sizes).unwrap();
+        let written =
+            |m: &Model| products::rewritten(m.graph().unwrap(), &m.network.sizes).unwrap();
         assert!(written(&plain).is_none(), "{engine}");
         let left = written(&fast).unwrap().operators();
         assert!(left.iter().all(|o| o.name != "Conv"), "{engine}: {left:?}");
-        assert_eq!(fast.micro_batch, 8, "{engine}");
-        let batch = describe::specimen(fast.signal, 11).unwrap();
+        assert_eq!(fast.micro_batch(), 8, "{engine}");
+        let batch = describe::specimen(fast.signal(), 11).unwrap();
         let both = |m: &Model| {
             let d = |_, seen: &Outputs| {
                 let features = vec![Some(seen.features[0].clone())];
@@ -206,7 +238,6 @@ fn products_change_nothing_but_the_last_digits() {
                 assert!((a - b).abs() <= 1e-4 * top, "{engine}: {b} is not {a}");
             }
         }
-        let ways = fast.backward().unwrap();
-        assert!(fast.many(ways).unwrap().is_some(), "{engine}: other bits in large micro-batches");
+        assert!(fast.has_large_way_back(), "{engine}: other bits in large micro-batches");
     }
 }

@@ -17,7 +17,7 @@ const PREFIX: &str = "fact:";
 pub type Run<'a> = &'a dyn Fn(&Graph, &[String]) -> Result<Vec<Vec<f32>>>;
 
 /// Shapes and whole numbers.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(crate) struct Facts {
     shapes: HashMap<String, Vec<usize>>,
     integers: HashMap<String, Vec<i64>>,

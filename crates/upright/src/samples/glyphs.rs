@@ -87,16 +87,16 @@ pub fn render(glyph: &Glyph, size: usize) -> Vec<f32> {
 
 /// `count` handwritten-looking digits of 40 x 40 pixels with labels 0 to 9, every ten
 /// consecutive ones a random order of all ten classes. Item `i` depends on `seed` and `i` only.
-pub fn digits(count: usize, seed: u64) -> Result<Samples> {
+pub fn digits(count: usize, seed: u64) -> Result<Samples<'static>> {
     samples(count, seed, DIGITS)
 }
 
 /// As [`digits`], for all 36 classes of [`NAMES`].
-pub fn glyphs(count: usize, seed: u64) -> Result<Samples> {
+pub fn glyphs(count: usize, seed: u64) -> Result<Samples<'static>> {
     samples(count, seed, NAMES.len())
 }
 
-fn samples(count: usize, seed: u64, classes: usize) -> Result<Samples> {
+fn samples(count: usize, seed: u64, classes: usize) -> Result<Samples<'static>> {
     let mut batch = Batch::with_capacity(Signal::image(1, SIZE, SIZE), count);
     let mut labels = Vec::with_capacity(count);
     for (label, own) in balanced(count, seed, classes) {

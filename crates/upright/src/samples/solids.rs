@@ -29,7 +29,7 @@ const ASKEW: f32 = 0.06;
 
 /// `count` clouds of [`CLOUD_POINTS`] points with labels into [`SOLID_NAMES`], every ten
 /// consecutive ones a random order of all ten classes. Item `i` depends on `seed` and `i` only.
-pub fn solids(count: usize, seed: u64) -> Result<Samples> {
+pub fn solids(count: usize, seed: u64) -> Result<Samples<'static>> {
     let mut batch = Batch::with_capacity(Signal::Cloud { points: CLOUD_POINTS }, count);
     let mut labels = Vec::with_capacity(count);
     for (label, own) in balanced(count, seed, SOLID_NAMES.len()) {

@@ -19,7 +19,7 @@ const STEP: f32 = 0.06;
 
 /// `count` handwritten-looking digits as stroke sequences of [`STROKE_LENGTH`] rows; item `i`
 /// is the digit that [`digits`](super::digits) draws as its item `i` for the same seed.
-pub fn strokes(count: usize, seed: u64) -> Result<Samples> {
+pub fn strokes(count: usize, seed: u64) -> Result<Samples<'static>> {
     let mut batch = Batch::with_capacity(Signal::Strokes { length: STROKE_LENGTH }, count);
     let mut labels = Vec::with_capacity(count);
     for (label, own) in balanced(count, seed, DIGITS) {

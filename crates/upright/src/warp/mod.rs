@@ -92,7 +92,7 @@ pub struct View {
 ///
 /// Errors: an item that does not exist, a map of the wrong dimension or with an
 /// entry that is not finite, a fill colour of the wrong length.
-pub fn warp(batch: &Batch, views: &[View], resample: &Resample) -> Result<Batch> {
+pub fn warp(batch: &Batch, views: &[View], resample: &Resample) -> Result<Batch<'static>> {
     let signal = batch.signal();
     check(batch, views)?;
     let mut out = Batch::zeros(signal, views.len());

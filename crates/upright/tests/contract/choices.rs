@@ -41,7 +41,7 @@ fn config() -> Config {
     Config { calibration: 200, budget: 16, ..Config::default() }
 }
 
-fn transformed(count: usize, seed: u64) -> (Batch, Vec<u32>) {
+fn transformed(count: usize, seed: u64) -> (Batch<'static>, Vec<u32>) {
     let test = samples::digits(count, seed).unwrap();
     let space = config().space.build().unwrap();
     let copies = transformed_copies(test.batch(), &space, &config().resample, seed).unwrap();

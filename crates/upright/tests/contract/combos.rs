@@ -25,8 +25,8 @@ fn model(threads: Option<usize>) -> Model {
     Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
 }
 
-fn training() -> &'static Samples {
-    static DATA: OnceLock<Samples> = OnceLock::new();
+fn training() -> &'static Samples<'static> {
+    static DATA: OnceLock<Samples<'static>> = OnceLock::new();
     DATA.get_or_init(|| samples::digits(500, 1).unwrap())
 }
 
@@ -39,7 +39,7 @@ fn fitted(config: &Config) -> Canonicalizer {
 }
 
 /// Fresh digits, the second half transformed.
-fn mixed(count: usize) -> (Batch, Vec<u32>) {
+fn mixed(count: usize) -> (Batch<'static>, Vec<u32>) {
     let test = samples::digits(count, 77).unwrap();
     let space = config().space.build().unwrap();
     let half: Vec<usize> = (0..count / 2).collect();

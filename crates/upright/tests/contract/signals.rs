@@ -22,7 +22,7 @@ fn model(network: &str) -> Model {
 }
 
 /// Items of smooth random numbers; the last rows of strokes are padding.
-fn items(signal: Signal, count: usize, seed: f32) -> Batch {
+fn items(signal: Signal, count: usize, seed: f32) -> Batch<'static> {
     let size = signal.size();
     let mut batch = Batch::zeros(signal, count);
     for (i, v) in batch.data_mut().iter_mut().enumerate() {
@@ -37,7 +37,7 @@ fn items(signal: Signal, count: usize, seed: f32) -> Batch {
 }
 
 /// Items much like those of the bank, transformed.
-fn astray(c: &Canonicalizer, count: usize) -> Batch {
+fn astray(c: &Canonicalizer, count: usize) -> Batch<'static> {
     let near = items(c.model().signal(), count, 0.05);
     transformed_copies(&near, c.space(), &Resample::default(), 8).unwrap()
 }

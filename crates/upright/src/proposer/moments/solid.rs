@@ -97,7 +97,7 @@ mod tests {
     use crate::warp::{Resample, View, warp};
 
     /// Points of a box of 6 x 3 x 1, a little more of them at its ends with x, y, z > 0.
-    fn slab(seed: u64) -> Batch {
+    fn slab(seed: u64) -> Batch<'static> {
         let sides = [3.0, 1.5, 0.5];
         let points = (0..200).flat_map(|i| {
             let u = sobol(i, 3, seed);

@@ -1,13 +1,14 @@
-//! How many items run together, so that neither that nor their number nor the
-//! threads change a bit of what an item gives.
+//! [`Batching`]: how many items run together, so that neither that nor their
+//! number nor the threads change a bit of what an item gives.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::{Model, describe};
-use crate::engine::{Lane, share};
+use crate::engine::{Engine, Lane, Lanes, Value};
 use crate::error::Result;
 use crate::onnx::Graph;
 use crate::outputs::Outputs;
+use crate::tensor::Batch;
 
 /// Sizes of small micro-batches, for what is left over. Some engines multiply a single row in
 /// another way.
@@ -15,6 +16,9 @@ const SMALLER: [usize; 3] = [4, 2, 1];
 
 /// Networks of fewer weights are small.
 const SMALL: i64 = 1 << 18;
+
+/// Most numbers that are pooled before they are projected together: 64 MiB.
+const POOLED: usize = 16 << 20;
 
 /// Items that should run together on any engine: several through layers that go step by
 /// step and have too little to do in a step, through products, which read their weights once
@@ -33,6 +37,18 @@ pub(super) fn usual(graph: &Graph, products: bool) -> usize {
 pub(super) struct Piece {
     pub(super) items: Vec<usize>,
     pub(super) count: usize,
+}
+
+impl Piece {
+    /// Its items out of all.
+    pub(super) fn of<'b>(&self, batch: &'b Batch<'_>) -> Batch<'b> {
+        match self.items.first() {
+            Some(&first) if self.count == self.items.len() => {
+                batch.slice(first..first + self.count)
+            }
+            _ => batch.select(&self.items),
+        }
+    }
 }
 
 /// Some items as micro-batches of the given sizes, each as often as it goes; the last is
@@ -59,47 +75,64 @@ pub(super) fn joined(parts: Vec<Outputs>) -> Result<Option<Outputs>> {
     Ok(Some(all))
 }
 
-impl Model {
+/// What is known about the size of micro-batches before they are tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    pub(super) items: usize,
+    /// The network takes no other.
+    pub(super) fixed: bool,
+    /// The user wants no other.
+    pub(super) asked: bool,
+}
+
+/// How items are put together and run.
+#[derive(Debug)]
+pub(super) struct Batching {
+    pub(super) micro_batch: usize,
+    /// Sizes of smaller micro-batches, for what is left over, in falling order.
+    pub(super) smaller: Vec<usize>,
+    /// Whether lone micro-batches must do with one thread, too.
+    pub(super) lane_matters: bool,
+    lanes: Arc<Lanes>,
+}
+
+impl Batching {
     /// Tries on made-up items what changes their bits: their place in a micro-batch (some
     /// engines sum a row in an order that depends on where in memory it starts), the size of
-    /// the micro-batch, the threads of a run; and avoids it. A size that the graph has
-    /// `fixed` or that was `asked` for stays.
-    pub(super) fn try_sizes(&mut self, fixed: bool, asked: bool) -> Result<()> {
-        let there: Vec<usize> = (0..self.micro_batch).collect();
+    /// the micro-batch, the threads of a run; and avoids it. `run` gives all that a
+    /// micro-batch of some of the made-up items gives.
+    pub(super) fn tried(
+        size: Size,
+        lanes: Arc<Lanes>,
+        engine: &dyn Engine,
+        run: impl Fn(Lane, &[usize]) -> Result<Vec<Value>>,
+    ) -> Result<Self> {
+        let bits = |lane, items: &[usize]| Ok(by_item(&run(lane, items)?, items.len()));
+        let mut batching =
+            Batching { micro_batch: size.items, smaller: Vec::new(), lane_matters: false, lanes };
+        let there: Vec<usize> = (0..size.items).collect();
         let back: Vec<usize> = there.iter().rev().copied().collect();
-        let many = self.bits(Lane::Whole, &there)?;
-        let lane = if self.engine.lanes() > 1 { Lane::One(0) } else { Lane::Whole };
-        let mut turned = self.bits(lane, &back)?;
+        let many = bits(Lane::Whole, &there)?;
+        let lane = if engine.lanes() > 1 { Lane::One(0) } else { Lane::Whole };
+        let mut turned = bits(lane, &back)?;
         turned.reverse();
         if turned != many {
-            self.lane_matters = self.bits(lane, &there)? != many;
-            let place_matters = self.bits(Lane::Whole, &back)?.into_iter().rev().ne(many.clone());
-            if place_matters && !fixed && !asked {
-                self.micro_batch = 1;
+            batching.lane_matters = bits(lane, &there)? != many;
+            let place_matters = bits(Lane::Whole, &back)?.into_iter().rev().ne(many.clone());
+            if place_matters && !size.fixed && !size.asked {
+                batching.micro_batch = 1;
             }
         }
-        let some = &there[..SMALLER[0].min(self.micro_batch)];
-        for size in SMALLER.into_iter().filter(|size| !fixed && *size < self.micro_batch) {
-            let few = some.chunks_exact(size).map(|items| self.bits(Lane::Whole, items));
+        let some = &there[..SMALLER[0].min(batching.micro_batch)];
+        let smaller = |items: &usize| !size.fixed && *items < batching.micro_batch;
+        for items in SMALLER.into_iter().filter(smaller) {
+            let few = some.chunks_exact(items).map(|items| bits(Lane::Whole, items));
             let few = few.collect::<Result<Vec<_>>>()?.concat();
             if few == many[..few.len()] {
-                self.smaller.push(size);
+                batching.smaller.push(items);
             }
         }
-        Ok(())
-    }
-
-    /// The bits of all that a micro-batch of some made-up items gives, by item.
-    fn bits(&self, lane: Lane, items: &[usize]) -> Result<Vec<Vec<u32>>> {
-        let batch = describe::specimen(self.signal, self.micro_batch)?.select(items);
-        let mut bits = vec![Vec::new(); items.len()];
-        for value in self.forward(lane, &batch)? {
-            let size = (value.data.len() / items.len()).max(1);
-            for (bits, row) in bits.iter_mut().zip(value.data.chunks(size)) {
-                bits.extend(row.iter().map(|v| v.to_bits()));
-            }
-        }
-        Ok(bits)
+        Ok(batching)
     }
 
     /// Some items as micro-batches: large ones, then smaller ones.
@@ -113,21 +146,35 @@ impl Model {
         self.smaller.last().copied().unwrap_or(self.micro_batch)
     }
 
+    /// Items whose features are projected together, in whole micro-batches, where one item
+    /// leaves `width` numbers.
+    pub(super) fn block(&self, width: usize) -> usize {
+        (POOLED / width.max(1) / self.micro_batch).max(1) * self.micro_batch
+    }
+
     /// Does something with every micro-batch, several at a time: `work` gets a lane of the
-    /// engine, the position of the micro-batch, and itself.
-    pub(super) fn share<T: Send>(
+    /// engine, the position of the micro-batch, and itself. It must not wait for others.
+    pub(super) fn each<T: Send>(
         &self,
+        engine: &dyn Engine,
+        lane_matters: bool,
         pieces: &[Piece],
         work: impl Fn(Lane, usize, &Piece) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        share(self.engine.as_ref(), pieces.len(), |lane, i| {
-            let lane = match lane {
-                Lane::Whole if self.lane_matters => Lane::One(0),
-                lane => lane,
-            };
-            work(lane, i, &pieces[i])
-        })
+        self.lanes.each(engine, !lane_matters, pieces.len(), |lane, i| work(lane, i, &pieces[i]))
     }
+}
+
+/// The bits of what some items gave, by item.
+pub(super) fn by_item(values: &[Value], items: usize) -> Vec<Vec<u32>> {
+    let mut bits = vec![Vec::new(); items];
+    for value in values {
+        let size = (value.data.len() / items).max(1);
+        for (bits, row) in bits.iter_mut().zip(value.data.chunks(size)) {
+            bits.extend(row.iter().map(|v| v.to_bits()));
+        }
+    }
+    bits
 }
 
 #[cfg(test)]
@@ -135,10 +182,9 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::model::Options;
+    use crate::model::{Model, Options};
     use crate::onnx::build::{model, node, shape, weight};
     use crate::onnx::proto::NodeProto;
-    use crate::tensor::Batch;
 
     /// Two classes of 1 x 2 x 2 pictures; `first` make `relu` out of `x`.
     fn load(first: Vec<NodeProto>, micro_batch: Option<usize>) -> Model {
@@ -161,15 +207,16 @@ mod tests {
             pieces(3..10, &[4, 2]).into_iter().map(|p| (p.items, p.count)).collect();
         assert_eq!(split, [(vec![3, 4, 5, 6], 4), (vec![7, 8], 2), (vec![9, 9], 1)]);
         let m = load(vec![node("Relu", &["x"], "relu")], Some(4));
-        assert!(m.micro_batch == 4 && m.smaller.contains(&2) && !m.lane_matters, "{m:?}");
+        let b = &m.batching;
+        assert!(b.micro_batch == 4 && b.smaller.contains(&2) && !b.lane_matters, "{b:?}");
         let data = (0..28u8).map(|i| (f32::from(i) * 0.37).sin()).collect();
         let batch = Batch::new(m.signal(), data).unwrap();
         let all = m.run(&batch).unwrap();
         for i in 0..7 {
             assert_eq!(m.run(&batch.select(&[i])).unwrap().logits.row(0), all.logits.row(i));
         }
-        let sizes: Vec<usize> = m.pieces(0..7).iter().map(|p| p.items.len()).collect();
-        assert_eq!(sizes, [4, 2, m.smallest()]);
+        let sizes: Vec<usize> = b.pieces(0..7).iter().map(|p| p.items.len()).collect();
+        assert_eq!(sizes, [4, 2, b.smallest()]);
     }
 
     /// Multiplies by the size of the batch.
@@ -182,7 +229,7 @@ mod tests {
             node("Mul", &["x", "size"], "relu"),
         ];
         let m = load(sized, Some(4));
-        assert_eq!((m.micro_batch, m.smallest()), (4, 4));
+        assert_eq!((m.micro_batch(), m.batching.smallest()), (4, 4));
     }
 
     /// Sums over an item and those that follow it in a batch.
@@ -190,10 +237,13 @@ mod tests {
     fn a_model_that_looks_at_its_neighbours_gets_items_one_by_one() {
         let sums = || vec![node("CumSum", &["x", "items"], "relu").with_int("reverse", 1)];
         let m = load(sums(), None);
-        assert_eq!((m.micro_batch, m.smallest(), m.lane_matters), (1, 1, false));
+        assert_eq!(
+            (m.micro_batch(), m.batching.smallest(), m.batching.lane_matters),
+            (1, 1, false)
+        );
         let m = load(sums(), Some(4));
-        assert_eq!((m.micro_batch, m.smallest()), (4, 4));
+        assert_eq!((m.micro_batch(), m.batching.smallest()), (4, 4));
         let m = load(vec![node("Relu", &["x"], "relu")], None);
-        assert_eq!(m.micro_batch, 8);
+        assert_eq!(m.micro_batch(), 8);
     }
 }
