@@ -235,18 +235,28 @@ pub struct Part {
     /// The settings that differ from the defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, Value>,
+    /// The taps it reads, by name and in its order; none stands for all of the model's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taps: Vec<String>,
 }
 
 impl Part {
     /// A component with its defaults.
     pub fn new(name: impl Into<String>) -> Self {
-        Part { name: name.into(), settings: BTreeMap::new() }
+        Part { name: name.into(), settings: BTreeMap::new(), taps: Vec::new() }
     }
 
     /// The same component with one setting changed.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: Value) -> Self {
         self.settings.insert(name.into(), value);
+        self
+    }
+
+    /// The same component reading these taps.
+    #[must_use]
+    pub fn reading(mut self, taps: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.taps = taps.into_iter().map(Into::into).collect();
         self
     }
 

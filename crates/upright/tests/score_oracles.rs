@@ -47,7 +47,7 @@ impl Case {
     /// What differs, or nothing.
     fn failure(&self, data: &Data) -> Option<String> {
         let name = format!("{} {:?} on {}", self.score, self.settings, self.data);
-        let part = Part { name: self.score.clone(), settings: self.settings.clone() };
+        let part = Part { settings: self.settings.clone(), ..Part::new(&self.score) };
         let bank = Bank {
             outputs: &data.train,
             labels: &data.labels,

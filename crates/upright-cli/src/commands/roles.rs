@@ -64,7 +64,15 @@ impl Chosen {
                     None => return Err(unknown(role)),
                 },
             };
-            parts[role].settings.insert(name.into(), value);
+            match name {
+                "taps" => {
+                    parts[role].taps =
+                        value.to_string().split(',').map(|tap| tap.trim().to_string()).collect();
+                }
+                _ => {
+                    parts[role].settings.insert(name.into(), value);
+                }
+            }
             changed.push(role);
         }
         Ok(changed)
@@ -116,7 +124,7 @@ pub struct RoleArgs(Chosen);
 
 flattened!(
     RoleArgs,
-    "A setting of a part: `k=5` of the score, `gate.alpha=0.02`, `ROLE.NAME=VALUE`",
+    "A setting of a part: `k=5` of the score, `gate.alpha=0.02`, `ROLE.NAME=VALUE`, or the taps it reads, `ROLE.taps=NAME,NAME`",
     |role: Role| {
         let (about, table, usual) = (capital(role.about()), role.plural(), role.usual());
         format!("{about} (`upright list {table}`) [default: {usual}]")

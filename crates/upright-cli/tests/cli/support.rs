@@ -120,7 +120,7 @@ pub(crate) fn artifact(folder: &Path, name: &str) -> Canonicalizer {
 }
 
 /// A picture as the classifier takes it.
-pub(crate) fn picture(path: &Path) -> Batch {
+pub(crate) fn picture(path: &Path) -> Batch<'static> {
     let pixels = image::open(path).expect("it can").into_luma8().into_raw();
     let pixels: Vec<f32> = pixels.iter().map(|&v| f32::from(v) / 255.0).collect();
     Batch::new(Signal::image(1, 40, 40), pixels).expect("it can")

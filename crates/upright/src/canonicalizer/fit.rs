@@ -114,18 +114,30 @@ impl Config {
         let needs = score::needs(score)?;
         let learns = needs.transformed || proposer::row(&proposer.name)?.make.copies;
         let copies = if learns { self.copies(&c.model, data, rows, &c.space)? } else { None };
+        let taps = c.fitted.taps.clone();
+        let transformed = match &copies {
+            Some(copies) => Some(taps.for_score(&copies.outputs)?),
+            None => None,
+        };
         let bank = Bank {
-            outputs: &outputs,
+            outputs: &*taps.for_score(&outputs)?,
             labels: &labels,
-            head: c.model.head(),
-            transformed: copies.as_ref().map(|c| &c.outputs),
+            head: c.model.head().filter(|_| taps.head()),
+            transformed: transformed.as_deref(),
             seed: self.seed,
         };
         c.fitted.score = score::fit(score, &bank)?.into();
+        let copies = match copies {
+            Some(Copies { outputs, poses, samples }) => {
+                let outputs = taps.for_proposer(&outputs)?.into_owned();
+                Some(Copies { outputs, poses, samples })
+            }
+            None => None,
+        };
         let bank = proposer::Bank {
             space: &c.space,
             shapes: &shapes,
-            outputs: &outputs,
+            outputs: &*taps.for_proposer(&outputs)?,
             labels: &labels,
             copies: copies.as_ref(),
             seed: self.seed,

@@ -1,5 +1,6 @@
 //! The parts of a canonicalizer: one for every role, fitted and shared.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,6 +8,8 @@ use crate::abstain::{self, Abstain};
 use crate::config::Part;
 use crate::error::{Error, Result};
 use crate::gate::{self, Gate};
+use crate::model::Model;
+use crate::outputs::{Cotangents, Outputs};
 use crate::proposer::{self, Proposer};
 use crate::readout::{self, Readout};
 use crate::role::{Parts, Role};
@@ -29,6 +32,53 @@ pub(super) struct Fitted {
     pub(super) gate: Arc<dyn Gate>,
     pub(super) abstain: Arc<dyn Abstain>,
     pub(super) router: Arc<dyn Router>,
+    /// The taps that score and proposer read, by their numbers; `None` stands for all.
+    pub(super) taps: Taps,
+}
+
+/// The taps of parts that read features.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Taps {
+    score: Option<Vec<usize>>,
+    proposer: Option<Vec<usize>>,
+}
+
+impl Taps {
+    /// The numbers of the taps that parts name.
+    pub(super) fn of(parts: &Parts, model: &Model) -> Result<Self> {
+        let numbers = |role: Role| match parts[role].taps.as_slice() {
+            [] => Ok(None),
+            names => names.iter().map(|n| model.tap_index(n)).collect::<Result<_>>().map(Some),
+        };
+        Ok(Taps { score: numbers(Role::Score)?, proposer: numbers(Role::Proposer)? })
+    }
+
+    /// What the score reads of outputs.
+    pub(super) fn for_score<'a>(&self, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
+        select(self.score.as_deref(), outputs)
+    }
+
+    /// What the proposer reads of outputs.
+    pub(super) fn for_proposer<'a>(&self, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
+        select(self.proposer.as_deref(), outputs)
+    }
+
+    /// The way back from what the score reads to all outputs.
+    pub(super) fn back(&self, d: Cotangents, taps: usize) -> Result<Cotangents> {
+        match &self.score {
+            Some(own) => d.to_all_taps(own, taps),
+            None => Ok(d),
+        }
+    }
+
+    /// Whether the score reads the first tap first, to which the model's head belongs.
+    pub(super) fn head(&self) -> bool {
+        self.score.as_ref().is_none_or(|own| own.first() == Some(&0))
+    }
+}
+
+fn select<'a>(taps: Option<&[usize]>, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
+    taps.map_or(Ok(Cow::Borrowed(outputs)), |taps| outputs.with_taps(taps))
 }
 
 impl Fitted {
@@ -49,6 +99,7 @@ impl Fitted {
             gate: gate::load(&parts[Role::Gate], state(Role::Gate))?.into(),
             abstain: abstain::load(&parts[Role::Abstain], state(Role::Abstain))?.into(),
             router: router::load(&parts[Role::Router], state(Role::Router), models)?.into(),
+            taps: Taps::of(parts, &models.first)?,
         })
     }
 
@@ -69,7 +120,11 @@ impl Fitted {
         unfitted[Role::Search] = parts[Role::Search].clone();
         let first = Models::from(models.first.clone());
         let bare = Fitted::load(&unfitted, &States::new(), space, &first)?;
-        Ok(Fitted { router: router::make(&parts[Role::Router], models)?.into(), ..bare })
+        Ok(Fitted {
+            router: router::make(&parts[Role::Router], models)?.into(),
+            taps: Taps::of(parts, &models.first)?,
+            ..bare
+        })
     }
 
     /// What the parts store.

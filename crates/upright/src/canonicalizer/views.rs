@@ -60,11 +60,12 @@ impl Canonicalizer {
         batch: &'a Batch,
     ) -> Result<(Outputs, Vec<f32>, Vec<(Box<dyn proposer::Run + 'a>, Vec<Proposal>)>)> {
         let outputs = self.model.run(batch)?;
+        let read = self.fitted.taps.for_proposer(&outputs)?;
         let pose = self.space.identity();
         let runs: Vec<_> = (0..batch.len())
             .map(|item| {
                 let mut run = self.propose(batch, item);
-                let suggested = tell(run.as_mut(), &outputs, &[(item, &pose)]);
+                let suggested = tell(run.as_mut(), &read, &[(item, &pose)]);
                 (run, suggested)
             })
             .collect();
@@ -77,7 +78,10 @@ impl Canonicalizer {
                 proposer: run.as_ref(),
             })
             .collect();
-        let energies = self.fitted.score.energy_of(&outputs, &contexts);
+        let read = self.fitted.taps.for_score(&outputs)?;
+        let energies = self.fitted.score.energy_of(&read, &contexts);
+        drop(contexts);
+        drop(read);
         Ok((outputs, energies, runs))
     }
 
@@ -140,8 +144,9 @@ impl Canonicalizer {
     ) -> Result<Vec<Evaluation>> {
         let warped = warp(batch, &self.views(asked, rows), &self.config.resample)?;
         let outputs = self.model.run(&warped)?;
-        tell_all(asked, rows, &outputs, told);
-        let energies = self.fitted.score.energy_of(&outputs, &contexts(asked, rows));
+        tell_all(asked, rows, &*self.fitted.taps.for_proposer(&outputs)?, told);
+        let read = self.fitted.taps.for_score(&outputs)?;
+        let energies = self.fitted.score.energy_of(&read, &contexts(asked, rows));
         Ok(self.evaluations(asked, rows, &outputs, energies, None))
     }
 
@@ -158,12 +163,13 @@ impl Canonicalizer {
         let contexts = contexts(asked, rows);
         let (outputs, d) = self.model.run_with_pullback(&warped, |_, o| {
             let own = &contexts[energies.len()..energies.len() + o.len()];
-            let (energy, d) = self.fitted.score.energy_of_and_pullback(o, own);
+            let read = self.fitted.taps.for_score(o)?;
+            let (energy, d) = self.fitted.score.energy_of_and_pullback(&read, own);
             energies.extend(energy);
-            Ok(d)
+            self.fitted.taps.back(d, o.features.len())
         })?;
         drop(contexts);
-        tell_all(asked, rows, &outputs, told);
+        tell_all(asked, rows, &*self.fitted.taps.for_proposer(&outputs)?, told);
         let slopes = warp::pullback(batch, &views, &self.config.resample, &d)?;
         Ok(self.evaluations(asked, rows, &outputs, energies, Some(&slopes)))
     }

@@ -373,7 +373,7 @@ pub fn part(point: &Point, chooser: &str) -> Option<Part> {
         let name = name.strip_prefix(row.as_str())?.strip_prefix('.')?;
         Some((name.to_owned(), value.clone()))
     });
-    Some(Part { name: row.clone(), settings: settings.collect() })
+    Some(Part { settings: settings.collect(), ..Part::new(row) })
 }
 
 #[cfg(test)]

@@ -6,8 +6,10 @@ use std::sync::Mutex;
 use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent};
 use upright::config::{Part, Settings};
 use upright::error::Result;
-use upright::model::{Model, Options};
+use upright::model::{Model, Options, Tap};
+use upright::onnx::Graph;
 use upright::proposer::{self, Bank, Brief, Proposal, Proposer, Viewed};
+use upright::reduce::Reduce;
 use upright::registry::Kind;
 use upright::role::Role;
 use upright::samples;
@@ -56,7 +58,7 @@ fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
     let data = samples::digits(300, 1).unwrap();
     let config = Config { budget: 6, calibration: 60, ..Config::default() };
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
-    let batch = data.read_some();
+    let batch = a_dozen(&data);
     for role in Role::ALL {
         for row in role.rows() {
             match c.with_part(role, Part::new(row.name)) {
@@ -76,14 +78,49 @@ fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
     assert!(closed.predict(&batch).unwrap().iter().all(|p| !p.searched()));
 }
 
-trait Some12 {
-    fn read_some(&self) -> upright::tensor::Batch;
+fn a_dozen(data: &upright::dataset::Samples) -> upright::tensor::Batch<'static> {
+    data.batch().select(&(0..12).collect::<Vec<_>>())
 }
 
-impl Some12 for upright::dataset::Samples {
-    fn read_some(&self) -> upright::tensor::Batch {
-        self.batch().select(&(0..12).collect::<Vec<_>>())
+/// A part sees the taps it names, in its order, forward and back: with two taps in the model,
+/// a score that reads the second alone searches as with a model that has no other.
+#[test]
+fn a_part_reads_the_taps_it_names() {
+    let load = |taps: Vec<Tap>| {
+        let options = Options { taps, ..Options::default() };
+        Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
+    };
+    let graph = Graph::from_bytes("glyphs", samples::glyph_model()).unwrap();
+    let output = graph.outputs()[0].name.clone();
+    let map = graph.candidates(&output).into_iter().find(|c| !c.head).unwrap().name;
+    let data = samples::digits(300, 1).unwrap();
+    let fit = |taps: Vec<Tap>, score: Part| {
+        Config { budget: 12, calibration: 60, ..Config::default() }
+            .with(Role::Score, score)
+            .with(Role::Search, Part::new("random-refine"))
+            .with(Role::Gate, Part::new("always"))
+            .fit(load(taps), &FitData::new(&data), &mut Silent)
+            .unwrap()
+    };
+    let second = || Tap::new(map.as_str()).reduced(Reduce::Mean);
+    let both = load(vec![Tap::auto(), second()]);
+    let name = both.taps()[1].name().to_string();
+    let alone = fit(vec![second()], Part::new("knn"));
+    let among = fit(vec![Tap::auto(), second()], Part::new("knn").reading([&name]));
+    let batch = a_dozen(&data);
+    let (alone, answers) = (alone.predict(&batch).unwrap(), among.predict(&batch).unwrap());
+    for (a, b) in alone.iter().zip(&answers) {
+        assert_eq!(
+            (a.label, &a.pose, a.energy_after.to_bits()),
+            (b.label, &b.pose, b.energy_after.to_bits())
+        );
     }
+    assert!(answers.iter().any(|p| p.energy_after < p.energy_before));
+    let again = upright::artifact::Artifact::from_bytes("a", &among.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.join(both.clone()).unwrap().predict(&batch).unwrap(), answers);
+    let odd = Config::default().with(Role::Score, Part::new("knn").reading(["no-such-tap"]));
+    let e = odd.fit(both, &FitData::new(&data), &mut Silent).unwrap_err();
+    assert_eq!(e.code(), "onnx::tap");
 }
 
 /// Proposes, after every view, the pose a little further along, with the view's own first
@@ -248,7 +285,7 @@ fn proposers_are_told_of_features_and_searches_of_proposals() {
         .with(Role::Score, Part::new("told"))
         .with(Role::Gate, Part::new("always"));
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
-    let batch = data.read_some();
+    let batch = a_dozen(&data);
     let check = |c: &Canonicalizer| {
         for trace in c.trace(&batch).unwrap() {
             assert_eq!(trace.seen.len(), 4);
