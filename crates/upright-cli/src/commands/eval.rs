@@ -8,11 +8,11 @@ use serde::Serialize;
 use upright::canonicalizer::{Canonicalizer, Prediction, Verdict, transformed_copies};
 use upright::dataset::Dataset;
 use upright::stats::Share;
+use upright_data::Source;
 
 use super::fit::note;
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
-use crate::data::Source;
 use crate::progress::Progress;
 use crate::report::Result;
 use crate::rows::Sink;

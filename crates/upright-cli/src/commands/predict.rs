@@ -8,11 +8,12 @@ use upright::config::Part;
 use upright::dataset::Dataset;
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
+use upright_data::{Source, Want};
 
 use super::fit::note;
 use super::setup::{artifact_path, load, load_second, note_gradient, open, split_setting};
 use crate::Common;
-use crate::data::{DataArgs, Source, Want};
+use crate::data::DataArgs;
 use crate::progress::Progress;
 use crate::report::{Failure, Result};
 use crate::rows::{Format, Rows};
@@ -171,12 +172,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         done += predictions.len();
         searched += predictions.iter().filter(|p| p.evaluations > 1).count();
         bar.advance(chunk.len());
-        bar.say(format!("{searched} searched, {} skipped", source.unreadable()));
+        bar.say(format!("{searched} searched, {} skipped", source.skipped_count()));
     }
     drop(bar);
     rows.finish()?;
     note(&source, common)?;
-    match source.unreadable() {
+    match source.skipped_count() {
         0 => Ok(()),
         failed => Err(Failure::Partial {
             failed,
