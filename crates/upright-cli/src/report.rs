@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use crate::data::Media;
+use crate::hints;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Severity};
 
 /// `Result` with the command line's [`Failure`].
@@ -25,52 +25,9 @@ pub enum Failure {
         /// How to fix it.
         help: String,
     },
-    /// A folder that should hold one folder a class does not.
-    #[error("no class folders in `{}` ({count} {} lie directly in it)", folder.display(), media.plural())]
-    NoClasses {
-        /// The folder.
-        folder: PathBuf,
-        /// Items found directly in it.
-        count: usize,
-        /// What they are.
-        media: Media,
-    },
-    /// Class names and model outputs do not match.
-    #[error("{message}")]
-    Classes {
-        /// Both counts, and the names concerned.
-        message: String,
-    },
-    /// Nothing to read.
-    #[error("`{}` holds 0 readable {} ({found})", path.display(), media.plural())]
-    Empty {
-        /// What was looked for.
-        media: Media,
-        /// The folder or file.
-        path: PathBuf,
-        /// What it holds instead, by extension.
-        found: String,
-    },
-    /// Data of another kind than the model takes.
-    #[error("the model wants {wants} but `{}` is {gives}", path.display())]
-    Kind {
-        /// The file.
-        path: PathBuf,
-        /// What the model takes, with its shape.
-        wants: String,
-        /// What the file is.
-        gives: &'static str,
-        /// What the model takes.
-        media: Media,
-    },
-    /// A folder with several splits of which none was chosen.
-    #[error("`{}` holds several sets: {found}", folder.display())]
-    Splits {
-        /// The folder.
-        folder: PathBuf,
-        /// The sets, comma separated.
-        found: String,
-    },
+    /// Data that cannot be opened or read.
+    #[error(transparent)]
+    Reading(upright_data::Error),
     /// A data file that is not what it should be.
     #[error("{}: {why}", path.display())]
     Data {
@@ -106,6 +63,20 @@ pub enum Failure {
     Closed,
 }
 
+impl From<upright_data::Error> for Failure {
+    fn from(error: upright_data::Error) -> Self {
+        use upright_data::Error as E;
+        match error {
+            E::Model(e) => Failure::Library(e),
+            E::NoPath | E::ManyPaths { .. } => Failure::usage(
+                error.to_string(),
+                error.hint().as_ref().map(hints::words).unwrap_or_default(),
+            ),
+            other => Failure::Reading(other),
+        }
+    }
+}
+
 impl Failure {
     /// An unusable data file.
     pub fn data(path: &Path, why: impl Into<String>, help: impl Into<String>) -> Self {
@@ -127,11 +98,7 @@ impl Failure {
         match self {
             Failure::Library(e) => e.code(),
             Failure::Usage { .. } => "usage",
-            Failure::NoClasses { .. } => "data::no_classes",
-            Failure::Classes { .. } => "data::classes",
-            Failure::Empty { .. } => "data::empty",
-            Failure::Kind { .. } => "input::shape",
-            Failure::Splits { .. } => "data::splits",
+            Failure::Reading(e) => e.code(),
             Failure::Data { .. } => "data::unreadable",
             Failure::Partial { .. } => "run::partial",
             Failure::Harm { .. } => "gate::harm",
@@ -146,23 +113,7 @@ impl Failure {
             Failure::Usage { help, .. }
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),
-            Failure::NoClasses { folder, media, .. } => format!(
-                "expected `{}/<class>/*.{}`; for unlabelled data use `predict`; for a list give a \
-                 CSV file with the columns path,label",
-                folder.display(),
-                media.usual()
-            ),
-            Failure::Classes { .. } => "give `--classes classes.txt` (order of model outputs) or \
-                 `--allow-missing-classes`"
-                .into(),
-            Failure::Empty { found, media, .. } => {
-                let heic = if found.contains(".heic") { "; convert HEIC first" } else { "" };
-                format!("supported: {}{heic}", media.supported())
-            }
-            Failure::Kind { media, .. } => {
-                format!("give {}, or pass a model of another kind", media.supported())
-            }
-            Failure::Splits { .. } => "choose one with `--split train|val|test`".into(),
+            Failure::Reading(e) => e.hint().as_ref().map(hints::words).unwrap_or_default(),
             Failure::Harm { allowed, .. } => format!(
                 "no artifact was written, since more than {allowed} points are lost; use `--gate \
                  max-drop` or `best-mix`, lower alpha, or allow it with `--accept-harm POINTS`"
@@ -226,6 +177,12 @@ pub struct Note {
     pub message: String,
     /// What can be done about it.
     pub help: String,
+}
+
+impl From<&upright_data::Note> for Note {
+    fn from(note: &upright_data::Note) -> Self {
+        hints::note(note)
+    }
 }
 
 impl Note {
@@ -311,22 +268,19 @@ mod tests {
         let io = Failure::io(Path::new("x"), std::io::Error::other("gone"));
         let partial =
             Failure::Partial { failed: 1, total: 2, what: String::new(), help: String::new() };
-        let codes: Vec<u8> =
-            [name.into(), model.into(), artifact.into(), io, partial, Failure::usage("", "")]
-                .iter()
-                .map(Failure::exit)
-                .collect();
-        assert_eq!(codes, [2, 4, 5, 3, 6, 2]);
-    }
-
-    #[test]
-    fn heic_is_mentioned_only_where_there_is_heic() {
-        let found = |found: &str| Failure::Empty {
-            path: "p".into(),
-            found: found.into(),
-            media: Media::Pictures,
-        };
-        assert!(found("35 .heic, 2 .txt").help().contains("HEIC"));
-        assert!(!found("2 .txt").help().contains("HEIC"));
+        let usage = Failure::usage("", "");
+        let paths = upright_data::Error::ManyPaths { count: 2 };
+        let labels = upright_data::Error::NoLabels { path: "x".into() };
+        let failures: [Failure; 8] = [
+            name.into(),
+            model.into(),
+            artifact.into(),
+            io,
+            partial,
+            usage,
+            paths.into(),
+            labels.into(),
+        ];
+        assert_eq!(failures.map(|f| f.exit()), [2, 4, 5, 3, 6, 2, 2, 3]);
     }
 }

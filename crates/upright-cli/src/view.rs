@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use upright::tensor::Signal;
+use upright_data::{Strokes, Unusable};
 
-use crate::data::Drawing;
 use crate::pixels;
 use crate::report::{Failure, Result};
 
@@ -16,8 +16,9 @@ pub fn save(folder: &Path, stem: &str, signal: Signal, item: &[f32]) -> Result<(
     let (path, text) = match signal {
         Signal::Strokes { .. } => {
             let path = path("svg");
-            let refused = |why| Failure::data(&path, why, "leave out `--views`");
-            let text = svg(&Drawing::from_rows(item, 3).map_err(refused)?);
+            let refused =
+                |why: Unusable| Failure::data(&path, why.to_string(), "leave out `--views`");
+            let text = svg(&Strokes::from_rows(item, 3).map_err(refused)?);
             (path, text)
         }
         Signal::Cloud { .. } => (path("xyz"), xyz(item)),
@@ -26,9 +27,9 @@ pub fn save(folder: &Path, stem: &str, signal: Signal, item: &[f32]) -> Result<(
     Ok(upright::artifact::write_whole(&path, text.as_bytes())?)
 }
 
-/// One path a stroke, in the drawing's own coordinates.
-fn svg(drawing: &Drawing) -> String {
-    let points = || drawing.strokes().iter().flatten();
+/// One path per stroke, in the sketch's own coordinates.
+fn svg(sketch: &Strokes) -> String {
+    let points = || sketch.strokes().iter().flatten();
     let low = |d: usize| points().map(|p| p[d]).fold(f32::INFINITY, f32::min);
     let high = |d: usize| points().map(|p| p[d]).fold(f32::NEG_INFINITY, f32::max);
     let (left, top) = (low(0), low(1));
@@ -42,7 +43,7 @@ fn svg(drawing: &Drawing) -> String {
         width + 2.0 * pen,
         height + 2.0 * pen
     );
-    for stroke in drawing.strokes() {
+    for stroke in sketch.strokes() {
         text += "<path d=\"";
         for (i, [x, y]) in stroke.iter().enumerate() {
             let _ = write!(text, "{}{x} {y}", if i == 0 { 'M' } else { 'L' });

@@ -11,7 +11,8 @@ use upright::dataset::Dataset;
 use upright::model::{Model, Options};
 use upright::samples;
 use upright::tensor::Batch;
-use upright_cli::data::{self, DataArgs, Prepare, Want};
+use upright_cli::data::DataArgs;
+use upright_data::{Prepare, Want};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -89,8 +90,9 @@ fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch<
     let limit = Some(args.reading.limit.unwrap_or(args.count).min(args.count));
     let reading = DataArgs { limit, ..args.reading.clone() };
     let options = reading.options(Want::Inputs, model.signal(), None, args.seed);
-    let source = data::open(&[data.to_path_buf()], &options, Prepare::for_model(model, args.seed))
-        .map_err(|e| e.to_string())?;
+    let source =
+        upright_data::open(&[data.to_path_buf()], &options, Prepare::for_model(model, args.seed))
+            .map_err(|e| e.to_string())?;
     let rows: Vec<usize> = (0..source.len()).collect();
     let batch = source.read(&rows).map_err(|e| e.to_string())?.batch;
     Ok((c, batch))

@@ -13,7 +13,8 @@ use upright::gate::{self, Calibration, Case, Look};
 use upright::search;
 use upright::stats::Share;
 use upright::tensor::Batch;
-use upright_cli::data::{self, DataArgs, Prepare, Want};
+use upright_cli::data::DataArgs;
+use upright_data::{Prepare, Want};
 
 use crate::orbit::load;
 
@@ -137,7 +138,7 @@ fn inputs(args: &Args, c: &Canonicalizer) -> Result<Inputs, String> {
     let reading = DataArgs { limit: Some(args.count), ..args.reading.clone() };
     let signal = c.model().signal();
     let options = reading.options(Want::Labelled, signal, Some(c.model().classes()), args.seed);
-    let source = data::open(
+    let source = upright_data::open(
         std::slice::from_ref(&args.data),
         &options,
         Prepare::for_model(c.model(), args.seed),

@@ -49,6 +49,27 @@ pub enum SignalKind {
 }
 
 impl SignalKind {
+    /// Every kind.
+    pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Clouds];
+
+    /// What many are called in messages.
+    pub fn plural(self) -> &'static str {
+        match self {
+            SignalKind::Image => "images",
+            SignalKind::Strokes => "sketches",
+            SignalKind::Clouds => "clouds",
+        }
+    }
+
+    /// What one is called in messages, with its article.
+    pub fn singular(self) -> &'static str {
+        match self {
+            SignalKind::Image => "an image",
+            SignalKind::Strokes => "a sketch",
+            SignalKind::Clouds => "a point cloud",
+        }
+    }
+
     /// The kind a word names: `image`, `strokes`, `clouds` and what else they are called.
     pub fn parse(word: &str) -> Result<Self> {
         match word.trim().to_lowercase().as_str() {
@@ -68,11 +89,7 @@ impl SignalKind {
 
 impl std::fmt::Display for SignalKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            SignalKind::Image => "images",
-            SignalKind::Strokes => "strokes",
-            SignalKind::Clouds => "point clouds",
-        })
+        f.write_str(self.plural())
     }
 }
 

@@ -7,11 +7,11 @@ use serde::Serialize;
 use upright::canonicalizer::{Answered, Canonicalizer, Posed, Verdict};
 use upright::dataset::Dataset;
 use upright::stats::Share;
+use upright_data::Source;
 
 use super::fit::note;
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
-use crate::data::Source;
 use crate::progress::Progress;
 use crate::report::Result;
 use crate::rows::Sink;

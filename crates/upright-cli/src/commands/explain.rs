@@ -10,12 +10,13 @@ use upright::role::Role;
 use upright::tensor::Batch;
 use upright::trace::Trace;
 use upright::warp::{View, warp};
+use upright_data::Want;
 
 use super::predict::OtherParts;
 use super::report::pictures;
 use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
-use crate::data::{DataArgs, Want};
+use crate::data::DataArgs;
 use crate::figure;
 use crate::html::{self, Explained, number};
 use crate::report::{Failure, Result};

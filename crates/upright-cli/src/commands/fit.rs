@@ -9,11 +9,12 @@ use upright::dataset::Dataset;
 use upright::model::{Model, Options};
 use upright::role::Role;
 use upright::router::Models;
+use upright_data::{Source, Split, Want};
 
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
 use super::tune;
 use crate::Common;
-use crate::data::{DataArgs, Want};
+use crate::data::{self, DataArgs};
 use crate::progress::Progress;
 use crate::report::{Failure, Note, Result};
 use crate::rows::Sink;
@@ -42,8 +43,8 @@ pub struct Args {
     #[arg(long, value_name = "DATA")]
     held_out: Option<PathBuf>,
     /// Which part of the held-out data to read, where there are several
-    #[arg(long, value_enum)]
-    held_out_split: Option<crate::data::Split>,
+    #[arg(long, value_parser = data::split())]
+    held_out_split: Option<Split>,
     /// Labelled data that really came transformed, to calibrate and prove on
     /// [default: copies of held-out data under random poses]
     #[arg(long, value_name = "DATA")]
@@ -242,13 +243,13 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
 }
 
 /// Prints what is worth saying about a data set and lists its unreadable rows.
-pub fn note(source: &crate::data::Source, common: &Common) -> Result<()> {
+pub fn note(source: &Source, common: &Common) -> Result<()> {
     if !common.quiet {
         for note in source.notes() {
-            note.print(common.json);
+            Note::from(&note).print(common.json);
         }
     }
-    source.write_errors(Path::new("errors.jsonl"))
+    data::write_skipped(&source.skipped(), Path::new("errors.jsonl"))
 }
 
 fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usize, model: &Path) {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use upright::canonicalizer::Canonicalizer;
+use upright_data::{Source, Want};
 
 use super::predict::OtherParts;
 use super::setup::{artifact_path, load_with_digest, note_gradient, open};
 use crate::Common;
-use crate::data::{DataArgs, Source, Want};
+use crate::data::DataArgs;
 use crate::report::Result;
 
 /// Flags that name them.

@@ -7,12 +7,13 @@ use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
 use upright::dataset::{CHUNK, Dataset};
 use upright::tensor::Batch;
 use upright::warp::{View, warp};
+use upright_data::{Source, Want};
 
 use super::fit::note;
 use super::roles::OtherRoleArgs;
 use super::setup::{artifact_path, load, note_gradient, open};
 use crate::Common;
-use crate::data::{DataArgs, Source, Want};
+use crate::data::DataArgs;
 use crate::progress::Progress;
 use crate::report::{Failure, Result};
 use crate::rows::{Format, Rows};
@@ -137,12 +138,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         done += predictions.len();
         searched += predictions.iter().filter(|p| p.searched()).count();
         bar.advance(chunk.len());
-        bar.say(format!("{searched} searched, {} skipped", source.unreadable()));
+        bar.say(format!("{searched} searched, {} skipped", source.skipped_count()));
     }
     drop(bar);
     rows.finish()?;
     note(&source, common)?;
-    match source.unreadable() {
+    match source.skipped_count() {
         0 => Ok(()),
         failed => Err(Failure::Partial {
             failed,

@@ -7,9 +7,9 @@ use upright::config::{Part, Value};
 use upright::outputs::{Head, Outputs};
 use upright::score::{self, Bank};
 use upright::tensor::Matrix;
+use upright_data::{Array, Npz, write_floats};
 
 use crate::Common;
-use crate::data::{Array, Npz, write_floats};
 use crate::report::{Failure, Result};
 use crate::rows::Sink;
 

@@ -13,10 +13,11 @@ use upright::router::{self, Models};
 use upright::space::SpaceConfig;
 use upright::tensor::SignalKind;
 use upright::warp::{Padding, Resample};
+use upright_data::{Prepare, Source, Want};
 
 use super::roles::RoleArgs;
 use crate::Common;
-use crate::data::{self, DataArgs, Prepare, Source, Want};
+use crate::data::DataArgs;
 use crate::report::{Failure, Note, Result};
 
 /// How to load a model.
@@ -266,7 +267,7 @@ pub fn open(
     common: &Common,
 ) -> Result<Source> {
     let options = args.options(want, model.signal(), Some(model.classes()), common.seed);
-    data::open(paths, &options, Prepare::for_model(model, common.seed))
+    Ok(upright_data::open(paths, &options, Prepare::for_model(model, common.seed))?)
 }
 
 /// Says so if a search that follows gradients has none to follow.

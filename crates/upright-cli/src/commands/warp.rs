@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use serde::Serialize;
 use upright::axes;
 use upright::map::Map;
+use upright::preprocess::Picture;
 use upright::tensor::{Batch, Signal};
 use upright::warp::{Kernel, Padding, Resample, View, border_colour, warp};
+use upright_data::decode;
 
 use super::setup;
 use crate::Common;
-use crate::data::{Picture, decode};
 use crate::pixels;
 use crate::report::{Failure, Result};
 use crate::rows::Sink;
@@ -73,12 +74,11 @@ struct Done<'a> {
 /// Warps and writes the picture.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let map = map(args)?;
-    let picture = decode(&args.input, args.ignore_exif)
-        .map_err(|why| {
-            Failure::data(&args.input, why, "give a png, jpg, bmp, tif, webp, gif or pnm file")
-        })?
-        .picture;
-    let Picture { width, height, channels, .. } = picture;
+    let picture = decode(&args.input, args.ignore_exif).map_err(|why| {
+        let help = "give a png, jpg, bmp, tif, webp, gif or pnm file";
+        Failure::data(&args.input, why.to_string(), help)
+    })?;
+    let (width, height, channels) = (picture.width(), picture.height(), picture.channels());
     let batch = Batch::new(Signal::image(channels, height, width), planes(&picture))?;
     let kernel = match args.kernel {
         KernelArg::Bicubic => Kernel::Bicubic,
@@ -99,8 +99,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 
 /// Channel after channel, as a batch holds them.
 fn planes(picture: &Picture) -> Vec<f32> {
-    let n = picture.channels;
-    (0..n).flat_map(|c| picture.data.iter().skip(c).step_by(n).copied()).collect()
+    let n = picture.channels();
+    (0..n).flat_map(|c| picture.data().iter().skip(c).step_by(n).copied()).collect()
 }
 
 fn map(args: &Args) -> Result<Map> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use upright::tensor::Batch;
+use upright_data::Source;
 
 use super::chained;
-use crate::data::Source;
 
 /// The state of one set of data.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Health {
         self.contradictions = self.contents.values().filter(many).count();
         self.contents.clear();
         let notes = source.map(Source::notes).unwrap_or_default();
-        self.notes = notes.into_iter().map(|n| n.message).collect();
+        self.notes = notes.into_iter().map(|n| n.to_string()).collect();
     }
 
     /// What was counted, in words.

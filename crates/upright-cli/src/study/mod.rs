@@ -15,6 +15,7 @@ use upright::gate::{Calibration, Case, Look};
 use upright::seed;
 use upright::stats::{Share, auroc};
 use upright::tensor::Batch;
+use upright_data::Source;
 
 pub use budget::{Budget, budgets};
 pub use health::Health;
@@ -22,7 +23,6 @@ pub use landscape::{Grid, Landscape, Line, landscape, slice};
 pub use latency::{Latency, PARTS, Percentiles, Split};
 
 use crate::Common;
-use crate::data::Source;
 use crate::progress::Progress;
 use crate::report::Result;
 

@@ -13,7 +13,7 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use mutate::Dice;
-use readers::{READERS, Reader};
+use readers::{Reader, readers};
 
 /// Arguments of the command.
 #[derive(clap::Args)]
@@ -57,10 +57,11 @@ struct Seen {
 
 /// Runs the readers that were asked for.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let readers = readers();
     let chosen: Vec<&Reader> =
-        READERS.iter().filter(|r| args.reader == "all" || r.name == args.reader).collect();
+        readers.iter().filter(|r| args.reader == "all" || r.name == args.reader).collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = READERS.iter().map(|r| r.name).collect();
+        let names: Vec<&str> = readers.iter().map(|r| r.name.as_str()).collect();
         return Err(format!("no reader `{}`; there are: {}", args.reader, names.join(", ")));
     }
     let time = Duration::from_secs_f64(args.minutes * 60.0);
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             ),
             Err(why) => {
                 println!("{:12} FAILED: {why}", reader.name);
-                failed.push(reader.name);
+                failed.push(reader.name.as_str());
             }
         }
     }
@@ -117,15 +118,16 @@ fn alone(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, S
 }
 
 fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, String> {
-    let seeds = (reader.seeds)();
+    let packed: Vec<Vec<u8>> = reader.seeds.iter().map(|s| seeds::gz(s)).collect();
+    let seeds = if reader.packed { &packed } else { &reader.seeds };
     // Should the allocator end the process, the input stays here.
     let folder = out.join(format!("now-{}", reader.name));
     std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let path = folder.join(reader.file);
+    let path = folder.join(&reader.file);
     let purpose = format!("fuzz {}", reader.name);
     let start = Instant::now();
     let mut seen = Seen::default();
-    for valid in &seeds {
+    for valid in seeds {
         let (ok, _) = attempt(reader, &path, valid, &mut seen)
             .map_err(|why| save(out, reader, valid, &why))?;
         if !ok {
@@ -142,11 +144,10 @@ fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, St
         }
         let mut dice =
             Dice(upright::seed::stream(upright::seed::of_index(seed, &purpose, seen.inputs)));
-        let mut bytes = mutate::damaged(&mut dice, &seeds, reader.words);
+        let mut bytes = mutate::damaged(&mut dice, seeds, reader.words);
         if reader.packed && dice.below(2) == 0 {
             // Damage below the packing, which would otherwise catch all of it.
-            let plain = (reader.plain)();
-            bytes = seeds::gz(&mutate::damaged(&mut dice, &plain, reader.words));
+            bytes = seeds::gz(&mutate::damaged(&mut dice, &reader.seeds, reader.words));
         }
         attempt(reader, &path, &bytes, &mut seen).map_err(|why| save(out, reader, &bytes, &why))?;
     }
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn every_reader_survives_some_thousand_damaged_files() {
         let out = tempfile::tempdir().unwrap();
-        for reader in READERS {
+        for reader in &readers() {
             let seen = alone(reader, 1, Until::Inputs(2000), out.path());
             let seen = seen.unwrap_or_else(|why| panic!("{}: {why}", reader.name));
             assert!(seen.accepted > 0, "{}", reader.name);
@@ -209,24 +210,22 @@ mod tests {
     #[test]
     fn panics_and_greed_are_caught_and_their_inputs_kept() {
         let out = tempfile::tempdir().unwrap();
-        let plain = || vec![b"x".to_vec()];
         let bad = Reader {
-            name: "bad",
-            file: "a.bad",
+            name: "bad".into(),
+            file: "a.bad".into(),
             words: &[],
             packed: false,
-            seeds: plain,
-            plain,
+            seeds: vec![b"x".to_vec()],
             cap: 1 << 20,
-            read: |path| std::fs::read(path).is_ok_and(|b| b.len() < 5 || panic!("five")),
+            read: Box::new(|path| std::fs::read(path).is_ok_and(|b| b.len() < 5 || panic!("five"))),
         };
         let why = alone(&bad, 0, Until::Inputs(10_000), out.path()).unwrap_err();
         assert!(why.starts_with("it panics; the input is "), "{why}");
         let kept =
             std::fs::read_dir(out.path()).unwrap().filter(|e| e.as_ref().unwrap().path().is_file());
         assert_eq!(kept.count(), 1);
-        let greedy =
-            Reader { read: |_| std::hint::black_box(vec![1u8; 1_200_000]).len() > 1, ..bad };
+        let greed = |_: &Path| std::hint::black_box(vec![1u8; 1_200_000]).len() > 1;
+        let greedy = Reader { read: Box::new(greed), ..bad };
         let why = alone(&greedy, 0, Until::Inputs(10), out.path()).unwrap_err();
         assert!(why.starts_with("it holds 12"), "{why}");
     }

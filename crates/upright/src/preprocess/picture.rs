@@ -26,6 +26,19 @@ impl Picture {
         Self::new(width, height, channels, data.iter().map(|v| f32::from(*v) / 255.0).collect())
     }
 
+    /// The same picture with rows and columns exchanged.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        let Picture { width, height, channels, .. } = *self;
+        let pixel = |y: usize, x: usize| {
+            let at = (y * width + x) * channels;
+            &self.data[at..at + channels]
+        };
+        let pixels = (0..width).flat_map(|x| (0..height).map(move |y| (y, x)));
+        let data = pixels.flat_map(|(y, x)| pixel(y, x)).copied().collect();
+        Picture { width: height, height: width, channels, data }
+    }
+
     /// Columns.
     pub fn width(&self) -> usize {
         self.width

@@ -156,3 +156,13 @@ fn settings_survive_storage() {
          (x/255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]"
     );
 }
+
+#[test]
+fn transposing_exchanges_rows_and_columns() {
+    let p = Picture::new(3, 2, 1, vec![1., 2., 3., 4., 5., 6.]).unwrap();
+    let t = p.transposed();
+    assert_eq!((t.width(), t.height(), t.data()), (2, 3, &[1., 4., 2., 5., 3., 6.][..]));
+    assert_eq!(t.transposed(), p);
+    let colours = Picture::new(2, 1, 3, vec![1., 2., 3., 4., 5., 6.]).unwrap();
+    assert_eq!(colours.transposed().data(), colours.data());
+}

@@ -1,0 +1,105 @@
+//! What would help, in the words of the command line.
+
+use upright_data::{Hint, Note, supported};
+
+use crate::report;
+
+/// How to fix it.
+pub fn words(hint: &Hint) -> String {
+    match hint {
+        Hint::GiveData => "give a folder or a file".into(),
+        Hint::GiveOneSet => {
+            "give one folder of class folders, or one list with the columns path,label".into()
+        }
+        Hint::GiveKnown { kind } => {
+            format!("give a folder, a .csv or .jsonl list, or {}", supported(*kind))
+        }
+        Hint::GiveLabels => "give class folders, a list with the columns path,label, idx images \
+                             with their labels file beside them, an npz archive with `y`, or \
+                             `--labels FILE`"
+            .into(),
+        Hint::ClassFolders { folder, ending } => format!(
+            "expected `{}/<class>/*.{ending}`; for unlabelled data use `predict`; for a list give \
+             a CSV file with the columns path,label",
+            folder.display()
+        ),
+        Hint::NameClasses => "give `--classes classes.txt` (order of model outputs) or \
+                              `--allow-missing-classes`"
+            .into(),
+        Hint::GiveSupported { kind, heic } => {
+            let heic = if *heic { "; convert HEIC first" } else { "" };
+            format!("supported: {}{heic}", supported(*kind))
+        }
+        Hint::MatchModel { kind } => {
+            format!("give {}, or pass a model of another kind", supported(*kind))
+        }
+        Hint::ChooseSplit => "choose one with `--split train|val|test`".into(),
+        Hint::OtherSplit { files } => {
+            let what = if *files { "file" } else { "folder" };
+            format!("choose another `--split`, or give the {what} itself")
+        }
+        Hint::WholeNames { example } => {
+            format!("names look like `{example}`; a pattern must fit all of one")
+        }
+        Hint::Tolerate => {
+            "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
+        }
+        Hint::Fix(text) => text.clone().into_owned(),
+        Hint::Model(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+/// A note with what can be done about it.
+pub fn note(note: &Note) -> report::Note {
+    let help = match note {
+        Note::Transposed { .. } => {
+            "`--transpose` exchanges rows and columns; leave it out if the model was trained on \
+             the images as stored"
+        }
+        Note::Range { .. } => {
+            "save images as uint8, or scale them to 0..1; normalisation comes later"
+        }
+        Note::Exif { applied: true, .. } => "`--ignore-exif` to see raw pixels",
+        Note::Exif { .. } => "leave out `--ignore-exif` to turn them upright",
+        Note::FewPoints { .. } => "scan more densely, or give meshes",
+        Note::ManyStrokes { .. } => "simplify them, or use a model of longer sequences",
+        Note::Skipped { .. } => {
+            "skipped and listed in `errors.jsonl`; `--strict` to stop, `--max-errors` to allow \
+             more or fewer"
+        }
+        _ => "",
+    };
+    report::Note {
+        code: note.code(),
+        warning: note.is_warning(),
+        message: note.to_string(),
+        help: help.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use upright::tensor::SignalKind;
+
+    #[test]
+    fn heic_is_mentioned_only_where_there_is_heic() {
+        let hint = |heic| words(&Hint::GiveSupported { kind: SignalKind::Image, heic });
+        assert_eq!(hint(false), "supported: png jpg bmp tif webp gif pnm, idx, npz");
+        assert_eq!(hint(true), hint(false) + "; convert HEIC first");
+    }
+
+    #[test]
+    fn flags_are_named() {
+        for (hint, flag) in [
+            (Hint::GiveLabels, "--labels"),
+            (Hint::NameClasses, "--classes"),
+            (Hint::ChooseSplit, "--split"),
+            (Hint::OtherSplit { files: true }, "--split"),
+            (Hint::Tolerate, "--max-errors"),
+        ] {
+            assert!(words(&hint).contains(flag), "{hint:?}");
+        }
+    }
+}
