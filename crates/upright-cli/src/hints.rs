@@ -45,8 +45,60 @@ pub fn words(hint: &Hint) -> String {
             "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
         }
         Hint::Fix(text) => text.clone().into_owned(),
-        Hint::Model(text) => text.clone(),
+        Hint::Model(hint) => library(hint),
         _ => String::new(),
+    }
+}
+
+/// How to fix what the library found.
+pub fn library(hint: &upright::Hint) -> String {
+    use upright::Hint as H;
+    match hint {
+        H::ListParts { kind } => format!("`upright list` shows every {kind} with one sentence"),
+        H::SearchWithoutGradient => {
+            "choose a search that needs no gradient; `upright list` shows them".into()
+        }
+        H::ChooseTap => "`upright inspect MODEL` lists every tensor that can be tapped; choose \
+                         one with `--tap NAME`, or a score that needs only logits (`--score energy`)"
+            .into(),
+        H::OtherTap => {
+            "choose another tap or score (`--score energy` needs no features)".into()
+        }
+        H::TapModel => "tap the model with `--tap auto`, or use `--score energy`".into(),
+        H::MatchArtifact => "run `upright fit` again with this model, or give the model the \
+                             artifact was fitted on"
+            .into(),
+        H::GiveSecond => "name it with `--switch MODEL.onnx`".into(),
+        H::LeaveOutSecond => "leave out `--switch`, or fit with it".into(),
+        H::Tolerate => {
+            "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
+        }
+        H::MoreHeldOut => "give more data, or `--held-out`".into(),
+        H::ChooseSpace { signals, fits: [a, b] } => format!(
+            "choose a space for {signals}, such as `-t {a}` or `-t {b}`, or say what the model \
+             takes with `--signal`"
+        ),
+        H::BuildEngine { engine, other } => {
+            format!("build with `--features {engine}`, or choose `--engine {other}`")
+        }
+        H::FindEngine { variable, library, other } => {
+            format!("set {variable} to the {library}, or choose `--engine {other}`")
+        }
+        H::SayPoints => "say it with `--points N`".into(),
+        H::SaySignal => "say which with `--signal strokes` or `--signal clouds`".into(),
+        H::SaySize => "say the size it was trained with, such as `--resize 224`".into(),
+        H::SayGray => "use `--channels gray`".into(),
+        H::Resize { height, width, rgb } => {
+            let size =
+                if height == width { height.to_string() } else { format!("{height}x{width}") };
+            let rgb = if *rgb { " --channels rgb" } else { "" };
+            format!("add `--resize {size}{rgb}`")
+        }
+        H::ResizeForPad => "resize to what the padding expects with `--resize`".into(),
+        H::ChangeSteps { gives: (height, width), steps } => format!(
+            "these steps give {height}x{width}: {steps}; change `--resize`, `--crop` or `--pad`"
+        ),
+        other => other.to_string(),
     }
 }
 

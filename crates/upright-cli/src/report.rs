@@ -109,7 +109,7 @@ impl Failure {
     /// How to fix it; empty when the message says it all.
     pub fn help(&self) -> String {
         match self {
-            Failure::Library(e) => e.help(),
+            Failure::Library(e) => e.hint().as_ref().map(hints::library).unwrap_or_default(),
             Failure::Usage { help, .. }
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),

@@ -263,13 +263,11 @@ impl From<Error> for upright::Error {
             Error::Unreadable { path, why, fix } => upright::Error::Data {
                 what: path.display().to_string(),
                 why: why.to_string(),
-                help: fix.into_owned(),
+                hint: (!fix.is_empty()).then(|| fix.into_owned().into()),
             },
-            other => upright::Error::Data {
-                what: "data".into(),
-                why: other.to_string(),
-                help: String::new(),
-            },
+            other => {
+                upright::Error::Data { what: "data".into(), why: other.to_string(), hint: None }
+            }
         }
     }
 }

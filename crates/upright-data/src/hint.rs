@@ -60,8 +60,8 @@ pub enum Hint {
     Tolerate,
     /// Write the file as this sentence says.
     Fix(Cow<'static, str>),
-    /// What the library's own error says.
-    Model(String),
+    /// What would help against the library's own error.
+    Model(upright::Hint),
 }
 
 impl Error {
@@ -90,7 +90,7 @@ impl Error {
             Error::UnknownName { kind, .. } => Hint::GiveKnown { kind: *kind },
             Error::Unreadable { fix, .. } if !fix.is_empty() => Hint::Fix(fix.clone()),
             Error::Skipped { .. } => Hint::Tolerate,
-            Error::Model(e) => Hint::Model(e.help()),
+            Error::Model(e) => return e.hint().map(Hint::Model),
             Error::Unreadable { .. } | Error::TooLarge { .. } | Error::Io { .. } => return None,
         })
     }

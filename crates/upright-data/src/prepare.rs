@@ -58,6 +58,6 @@ fn mismatch(signal: Signal, item: &Item) -> Error {
     Error::Picture {
         wants: format!("{:?}", signal.shape()),
         gives: item.kind().plural().into(),
-        help: format!("give {}", formats::supported(signal.kind())),
+        hint: Some(format!("give {}", formats::supported(signal.kind())).into()),
     }
 }

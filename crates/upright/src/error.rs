@@ -1,8 +1,10 @@
 //! One error type. Every variant carries the values a caller needs to explain
-//! what happened, why, and how to fix it; [`Error::help`] is the last part.
+//! what happened and why; [`Error::hint`] says what would help.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::hint::Hint;
 
 /// `Result` with upright's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -67,8 +69,8 @@ pub enum Error {
     WrongSpace {
         /// What does not fit.
         why: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// The ONNX file cannot be read as a model.
     #[error("{path}: not a usable ONNX model: {why}")]
@@ -78,6 +80,17 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The model's input leaves something open.
+    #[error("{path}: not a usable ONNX model: {why}")]
+    OpenInput {
+        /// The file, or a name for bytes in memory.
+        path: String,
+        /// What is open.
+        why: String,
+        /// What would help.
+        hint: Option<Hint>,
+    },
+
     /// The engine lacks operators the model uses; all are listed.
     #[error(
         "{path}: node `{node}` uses operator {first}, which the {engine} engine does not have; all unsupported operators: {all}"
@@ -120,8 +133,8 @@ pub enum Error {
         engine: &'static str,
         /// What is missing.
         why: String,
-        /// How to get it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// A tensor to tap that the graph does not have, or no tap could be found.
     #[error("no tap `{name}` in the model; candidates: {candidates}")]
@@ -138,8 +151,8 @@ pub enum Error {
         score: String,
         /// What is missing.
         lacks: String,
-        /// How to provide it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// A router was given a second model that it has no use for, or lacks the one it needs.
     #[error("router `{router}` {}", if *needed { "needs a second model, and none is given" } else { "takes no second model, but one is given" })]
@@ -168,8 +181,8 @@ pub enum Error {
         part: String,
         /// How many there are and how many are needed.
         why: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// Energies that are not numbers.
     #[error("score `{score}` is NaN for {count} of {total} inputs; cause: {cause}")]
@@ -188,8 +201,8 @@ pub enum Error {
     Preprocess {
         /// What is wrong.
         why: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// A picture that does not fit the model's input.
     #[error("the model wants {wants} but the picture gives {gives}")]
@@ -198,8 +211,8 @@ pub enum Error {
         wants: String,
         /// The shape of the picture.
         gives: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// The artifact does not belong to this model.
     #[error("the artifact was fitted on model {fitted}.., this file is {given}..")]
@@ -242,8 +255,8 @@ pub enum Error {
         what: String,
         /// The reason.
         why: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// More rows of a data source are unreadable than are tolerated.
     #[error("{count} of {total} {what} unreadable, first: `{first}` ({reason})")]
@@ -264,8 +277,8 @@ pub enum Error {
     Tune {
         /// What is wrong.
         why: String,
-        /// How to fix it.
-        help: String,
+        /// What would help.
+        hint: Option<Hint>,
     },
     /// Input or output failed.
     #[error("{path}: {source}")]
@@ -324,7 +337,7 @@ impl Error {
             Error::UnknownName { .. } | Error::NameTaken { .. } => "config::name",
             Error::UnknownSetting { .. } | Error::BadSetting { .. } => "config::setting",
             Error::WrongSpace { .. } => "config::space",
-            Error::Model { .. } => "onnx::model",
+            Error::Model { .. } | Error::OpenInput { .. } => "onnx::model",
             Error::Operators { .. } => "onnx::op",
             Error::Gradient { .. } => "onnx::gradient",
             Error::Engine { .. } => "onnx::run",
@@ -347,45 +360,30 @@ impl Error {
         }
     }
 
-    /// How to fix it, in one line; empty when the message says it all.
-    pub fn help(&self) -> String {
-        match self {
-            Error::UnknownName { kind, .. } => {
-                format!("`upright list` shows every {kind} with one sentence")
-            }
-            Error::Operators { .. } => {
-                "export with opset 17, or simplify the model so that these operators disappear"
-                    .into()
-            }
-            Error::Gradient { .. } => {
-                "choose a search that needs no gradient; `upright list` shows them".into()
-            }
-            Error::NoTap { .. } => "`upright inspect MODEL` lists every tensor that can be \
-                 tapped; choose one with `--tap NAME`, or a score that needs only logits \
-                 (`--score energy`)"
-                .into(),
-            Error::NanScore { .. } => {
-                "choose another tap or score (`--score energy` needs no features)".into()
-            }
-            Error::ArtifactModel { .. } => {
-                "run `upright fit` again with this model, or give the model the artifact was \
-                 fitted on"
-                    .into()
-            }
-            Error::ArtifactVersion { .. } => "upgrade upright, or fit again".into(),
-            Error::Artifact { .. } => "fit again; artifacts are not repaired".into(),
-            Error::Corrupt { .. } => {
-                "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
-            }
-            Error::NoEngine { help, .. }
-            | Error::ScoreNeeds { help, .. }
-            | Error::TooFew { help, .. }
-            | Error::WrongSpace { help, .. }
-            | Error::Preprocess { help, .. }
-            | Error::Picture { help, .. }
-            | Error::Tune { help, .. }
-            | Error::Data { help, .. } => help.clone(),
-            _ => String::new(),
-        }
+    /// What would help; `None` if the message says it all.
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            Error::UnknownName { kind, .. } => Hint::ListParts { kind },
+            Error::Operators { .. } => Hint::SimplerExport,
+            Error::Gradient { .. } => Hint::SearchWithoutGradient,
+            Error::NoTap { .. } => Hint::ChooseTap,
+            Error::NanScore { .. } => Hint::OtherTap,
+            Error::ArtifactModel { .. } => Hint::MatchArtifact,
+            Error::ArtifactVersion { .. } => Hint::Upgrade,
+            Error::Artifact { .. } => Hint::FitAgain,
+            Error::SecondModel { needed: true, .. } => Hint::GiveSecond,
+            Error::SecondModel { .. } => Hint::LeaveOutSecond,
+            Error::Corrupt { .. } => Hint::Tolerate,
+            Error::NoEngine { hint, .. }
+            | Error::ScoreNeeds { hint, .. }
+            | Error::TooFew { hint, .. }
+            | Error::WrongSpace { hint, .. }
+            | Error::OpenInput { hint, .. }
+            | Error::Preprocess { hint, .. }
+            | Error::Picture { hint, .. }
+            | Error::Tune { hint, .. }
+            | Error::Data { hint, .. } => return hint.clone(),
+            _ => return None,
+        })
     }
 }

@@ -14,6 +14,7 @@ pub mod dataset;
 pub mod engine;
 pub mod error;
 pub mod gate;
+mod hint;
 pub mod linalg;
 pub mod map;
 pub mod model;
@@ -40,6 +41,7 @@ pub mod tune;
 pub mod warp;
 
 pub use error::{Error, Result};
+pub use hint::Hint;
 
 /// The README's Rust example, run as a test.
 #[cfg(doctest)]

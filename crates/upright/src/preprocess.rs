@@ -11,6 +11,7 @@ use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::tensor::{Batch, Signal};
 
 mod display;
@@ -130,23 +131,26 @@ impl Preprocess {
 
     /// Checks that every number can be used with so many channels.
     pub fn check(&self, channels: usize) -> Result<()> {
-        let bad = |why: String, help: &str| Err(Error::Preprocess { why, help: help.into() });
+        let bad = |why: String, hint: Hint| Err(Error::Preprocess { why, hint: Some(hint) });
         for (name, values) in [("mean", &self.mean), ("std", &self.std)] {
             if values.len() != 1 && values.len() != channels {
                 return bad(
                     format!("{name} has {} numbers, the model {channels} channels", values.len()),
-                    "give one number, or one a channel",
+                    "give one number, or one per channel".into(),
                 );
             }
             if !values.iter().all(|v| v.is_finite()) {
-                return bad(format!("{name} is not finite"), "give plain numbers");
+                return bad(format!("{name} is not finite"), "give plain numbers".into());
             }
         }
         if self.std.iter().any(|s| *s <= 0.0) || !self.scale.is_finite() || self.scale <= 0.0 {
-            return bad("scale and std must be positive".into(), "give positive numbers");
+            return bad("scale and std must be positive".into(), "give positive numbers".into());
         }
         if !(0.0..=1.0).contains(&self.fill) {
-            return bad(format!("fill {} is not in 0..1", self.fill), "0 is black, 1 is white");
+            return bad(
+                format!("fill {} is not in 0..1", self.fill),
+                "0 is black, 1 is white".into(),
+            );
         }
         let none = |s: &Size| s.height == 0 || s.width == 0;
         let empty = match self.resize {
@@ -155,13 +159,10 @@ impl Preprocess {
             _ => false,
         };
         if empty || self.crop.iter().chain(&self.pad).any(none) {
-            return bad("a size is 0".into(), "give sizes of at least 1");
+            return bad("a size is 0".into(), "give sizes of at least 1".into());
         }
         if channels == 1 && self.channels != Channels::Gray {
-            return bad(
-                format!("the model has one channel, not {}", self.channels),
-                "use `--channels gray`",
-            );
+            return bad(format!("the model has one channel, not {}", self.channels), Hint::SayGray);
         }
         Ok(())
     }
@@ -173,7 +174,7 @@ impl Preprocess {
             return Err(Error::Picture {
                 wants: format!("{:?}", signal.shape()),
                 gives: format!("[{},{}]", picture.height, picture.width),
-                help: "give strokes or points, not pictures".into(),
+                hint: Some("give strokes or points, not pictures".into()),
             });
         };
         let mut planes = self.planes(picture, channels)?;
@@ -286,28 +287,26 @@ impl Preprocess {
             _ => Err(Error::Picture {
                 wants: format!("{channels} channels"),
                 gives: format!("{}", picture.channels),
-                help: "pictures feed models of 1 or 3 channels; give such a model arrays".into(),
+                hint: Some(
+                    "pictures feed models of 1 or 3 channels; give such a model arrays".into(),
+                ),
             }),
         }
     }
 
     fn misfit(&self, picture: &Picture, channels: usize, wants: Size, came: Size) -> Error {
-        let mut help = match (self.resize, self.pad, wants.height == wants.width) {
-            (None, None, true) => format!("add `--resize {}`", wants.height),
-            (None, None, false) => format!("add `--resize {}x{}`", wants.height, wants.width),
-            (None, Some(_), _) => "resize to what the padding expects with `--resize`".into(),
-            _ => format!(
-                "these steps give {}x{}: {self}; change `--resize`, `--crop` or `--pad`",
-                came.height, came.width
-            ),
+        let (height, width) = (wants.height, wants.width);
+        let hint = match (self.resize, self.pad) {
+            (None, None) => {
+                Hint::Resize { height, width, rgb: channels == 3 && picture.channels < 3 }
+            }
+            (None, Some(_)) => Hint::ResizeForPad,
+            _ => Hint::ChangeSteps { gives: (came.height, came.width), steps: self.to_string() },
         };
-        if channels == 3 && picture.channels < 3 && self.resize.is_none() && self.pad.is_none() {
-            help = help.trim_end_matches('`').to_string() + " --channels rgb`";
-        }
         Error::Picture {
             wants: format!("[N,{channels},{},{}]", wants.height, wants.width),
             gives: format!("[1,{},{},{}]", picture.channels, picture.height, picture.width),
-            help,
+            hint: Some(hint),
         }
     }
 }
@@ -333,7 +332,8 @@ fn resized(plane: &[f32], from: Size, to: Size, filter: Filter) -> Result<Vec<f3
     if from == to {
         return Ok(plane.to_vec());
     }
-    let bad = |why: String| Error::Preprocess { why, help: "check the size asked for".into() };
+    let bad =
+        |why: String| Error::Preprocess { why, hint: Some("check the size asked for".into()) };
     let side = |n: usize| match u32::try_from(n) {
         Ok(n) if n <= 1 << 16 => Ok(n),
         _ => Err(bad(format!("a picture side of {n} is too long"))),

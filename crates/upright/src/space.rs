@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::axes::{self, Axis};
 use crate::config::Param;
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::map::{Map, plane_product, space_product};
 use crate::registry::{Kind, find};
 use crate::tensor::{Signal, SignalKind};
@@ -266,15 +267,14 @@ impl Space {
         if solid == (kind == SignalKind::Clouds) {
             return Ok(());
         }
-        let (acts, fits) =
-            if solid { ("space", "affine or rotate") } else { ("the plane", "so3 or vertical") };
+        let (acts, fits) = if solid {
+            ("space", ["affine", "rotate"])
+        } else {
+            ("the plane", ["so3", "vertical"])
+        };
         Err(Error::WrongSpace {
             why: format!("its axes act in {acts}, but the model takes {kind}"),
-            help: format!(
-                "choose a space for {kind}, such as `-t {}`, or say what the model takes with \
-                 `--signal`",
-                fits.replace(" or ", "` or `-t ")
-            ),
+            hint: Some(Hint::ChooseSpace { signals: kind.to_string(), fits }),
         })
     }
 

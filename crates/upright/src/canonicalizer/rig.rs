@@ -12,6 +12,7 @@ use crate::config::Value;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration, Case, Look};
+use crate::hint::Hint;
 use crate::outputs::{Head, Outputs};
 use crate::proposer;
 use crate::role::Role;
@@ -131,7 +132,7 @@ impl Rig {
         rig.outputs = all.ok_or_else(|| Error::TooFew {
             part: "tuning".into(),
             why: "there are no held-out inputs".into(),
-            help: "give more data, or `--held-out`".into(),
+            hint: Some(Hint::MoreHeldOut),
         })?;
         Ok(rig)
     }
@@ -178,10 +179,8 @@ impl Objective for Rig {
     }
 
     fn evaluate(&mut self, point: &Point, subset: Subset, report: &mut Report<'_>) -> Result<f64> {
-        let part = knobs::part(point, SCORE).ok_or_else(|| Error::Tune {
-            why: "the point names no score".into(),
-            help: String::new(),
-        })?;
+        let part = knobs::part(point, SCORE)
+            .ok_or_else(|| Error::Tune { why: "the point names no score".into(), hint: None })?;
         let tap = match point.get(TAP) {
             Some(Value::Number(tap)) => *tap as usize,
             _ => 0,

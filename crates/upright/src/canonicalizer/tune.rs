@@ -301,10 +301,8 @@ impl Objective for Searches<'_, '_> {
     }
 
     fn evaluate(&mut self, point: &Point, _: Subset, report: &mut Report<'_>) -> Result<f64> {
-        let part = knobs::part(point, SEARCH).ok_or_else(|| Error::Tune {
-            why: "the point names no search".into(),
-            help: String::new(),
-        })?;
+        let part = knobs::part(point, SEARCH)
+            .ok_or_else(|| Error::Tune { why: "the point names no search".into(), hint: None })?;
         let c = self.c.with_search(part)?;
         let mut cases: Vec<(bool, Case)> = Vec::new();
         for (step, (upright, transformed)) in self.held.slices(SLICES).enumerate() {

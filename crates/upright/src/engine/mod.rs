@@ -2,6 +2,7 @@
 
 use crate::config::Param;
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::onnx::Graph;
 use crate::onnx::proto::{ModelProto, ValueInfoProto};
 use crate::registry::{Kind, Requires, find};
@@ -128,10 +129,7 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
         return Err(Error::NoEngine {
             engine: OPTIONAL,
             why: "this build was made without it".into(),
-            help: format!(
-                "build with `--features {OPTIONAL}`, or choose `--engine {}`",
-                rten::NAME
-            ),
+            hint: Some(Hint::BuildEngine { engine: OPTIONAL, other: rten::NAME }),
         });
     }
     let row = found?;

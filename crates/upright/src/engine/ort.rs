@@ -21,6 +21,7 @@ use prost::Message;
 
 use crate::engine::{Engine, Input, Lane, Numbers, Value, lanes, with_outputs};
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::onnx::Graph;
 use crate::onnx::proto::{GraphProto, ModelProto, NodeProto};
 
@@ -79,11 +80,15 @@ fn missing(why: String) -> Error {
     Error::NoEngine {
         engine: NAME,
         why,
-        help: format!(
-            "set {VARIABLE} to the shared library of ONNX Runtime 1.{} or later (the Python \
-             package `onnxruntime` has one in its folder `capi`), or choose `--engine rten`",
-            ::ort::MINOR_VERSION
-        ),
+        hint: Some(Hint::FindEngine {
+            variable: VARIABLE,
+            library: format!(
+                "shared library of ONNX Runtime 1.{} or later (the Python package `onnxruntime` \
+                 has one in its folder `capi`)",
+                ::ort::MINOR_VERSION
+            ),
+            other: "rten",
+        }),
     }
 }
 
@@ -320,7 +325,10 @@ mod tests {
         assert_eq!(at(Path::new("")).unwrap(), Path::new(&file));
         let e = at(&folder.path().join("ghost")).unwrap_err();
         assert!(e.to_string().contains("ghost"), "{e}");
-        assert!(e.help().starts_with("set ORT_DYLIB_PATH to the shared library"), "{}", e.help());
+        assert!(
+            e.hint().unwrap().to_string().starts_with("set ORT_DYLIB_PATH to the shared library"),
+            "{e:?}"
+        );
         let e = at(folder.path()).unwrap_err();
         assert!(e.to_string().ends_with(&format!("holds no `{file}`")), "{e}");
         for name in ["zlib", &format!("{file}.1.99"), &file] {
@@ -342,7 +350,7 @@ mod tests {
         );
         let e = refused(&path, &LoadDynamicError::MissingApi { path: path.clone() });
         assert!(e.to_string().ends_with("`lib.so` is not ONNX Runtime"), "{e}");
-        assert!(e.help().contains("ONNX Runtime 1.17 or later"), "{}", e.help());
+        assert!(e.hint().unwrap().to_string().contains("ONNX Runtime 1.17 or later"), "{e:?}");
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> 
                  least {}",
                 (1.0 / alpha - 1.0).ceil()
             ),
-            help: "give more data, a larger alpha, or use the gate `threshold`".into(),
+            hint: Some("give more data, a larger alpha, or use the gate `threshold`".into()),
         });
     };
     let mut taus = Vec::new();

@@ -48,7 +48,7 @@ pub(super) fn tau(settings: &Settings, calibration: &Calibration) -> Result<f32>
         return Err(Error::TooFew {
             part: "gate".into(),
             why: "no upright calibration energies to take tau from".into(),
-            help: "give more data, or set `tau` yourself".into(),
+            hint: Some("give more data, or set `tau` yourself".into()),
         });
     }
     let at = settings.real("quantile") * (upright.len() - 1) as f64;

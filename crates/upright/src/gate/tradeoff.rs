@@ -134,7 +134,7 @@ pub(super) fn choose(
             why: format!(
                 "{upright} upright and {transformed} transformed labelled calibration inputs"
             ),
-            help: "give labelled held-out data, or use the gate `conformal`".into(),
+            hint: Some("give labelled held-out data, or use the gate `conformal`".into()),
         });
     }
     let Best { tau, margin, .. } = best(calibration, share, |p| p.cautious_drop() <= drop);

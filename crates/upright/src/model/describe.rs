@@ -2,6 +2,7 @@
 
 use crate::engine::{self, Input, Value};
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::model::{AUTO, Options};
 use crate::onnx::{Dim, Ending, Graph, Port};
 use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
@@ -30,6 +31,11 @@ pub(super) fn signal(
     options: &Options,
 ) -> Result<(Signal, Preprocess)> {
     let bad = |why: &str| unusable(graph.name(), format!("input {input}: {why}"));
+    let open = |why: &str, hint: Hint| Error::OpenInput {
+        path: graph.name().into(),
+        why: format!("input {input}: {why}"),
+        hint: Some(hint),
+    };
     let dims = input.dims.as_deref().unwrap_or(&[]);
     let fits = |shape: &[usize]| {
         dims.is_empty()
@@ -64,15 +70,14 @@ pub(super) fn signal(
             let rows = match (rows, &options.rows) {
                 (Dim::Fixed(n), _) | (_, Some(n)) => *n,
                 _ => {
-                    return Err(bad("its number of points is open; say it with `--points N`"));
+                    return Err(open("its number of points is open", Hint::SayPoints));
                 }
             };
             let signal = match kind.or_else(|| named(&input.name)) {
                 Some(SignalKind::Strokes) => Signal::Strokes { length: rows },
                 Some(_) => Signal::Cloud { points: rows },
                 None => {
-                    return Err(bad("it may take strokes or point clouds; say which with \
-                                    `--signal strokes` or `--signal clouds`"));
+                    return Err(open("it may take strokes or point clouds", Hint::SaySignal));
                 }
             };
             if signal.size() == 0 {
@@ -125,7 +130,7 @@ fn image(
         Dim::Fixed(n) => Ok(*n),
         Dim::Symbol(_) => open.ok_or_else(|| Error::Preprocess {
             why: bad("its size is open").to_string(),
-            help: "say the size it was trained with, such as `--resize 224`".into(),
+            hint: Some(Hint::SaySize),
         }),
     };
     let size = Size {

@@ -1,3 +1,4 @@
+use crate::hint::Hint;
 use prost::Message;
 
 use super::*;
@@ -96,7 +97,7 @@ fn inputs_that_cannot_be_fed_are_refused() {
     assert!(refusal(&[0, 8, 8, 3], relu(), vec![]).contains("channels come last"));
     assert!(refusal(&[0, 4], relu(), vec![]).contains("must be [N,C,H,W]"));
     let open = load(&model(&[0, 3, 0, 0], relu(), vec![]), &Options::default()).unwrap_err();
-    assert_eq!(open.help(), "say the size it was trained with, such as `--resize 224`");
+    assert_eq!(open.hint(), Some(Hint::SaySize));
     let m = load(&net(), &Options::default()).unwrap();
     let e = m.run(&Batch::zeros(Signal::image(3, 2, 2), 1)).unwrap_err().to_string();
     assert_eq!(e, "input `x`: expected [1, 2, 2], got [3, 2, 2]");
@@ -119,7 +120,7 @@ fn what_a_model_of_three_columns_takes_is_said_by_option_metadata_or_name() {
     let signal = |m: &ModelProto, kind, rows| {
         load(m, &Options { kind, rows, ..Options::default() })
             .map(|m| m.signal())
-            .map_err(|e| e.to_string())
+            .map_err(|e| format!("{e}: {:?}", e.hint()))
     };
     let (strokes, cloud) = (Signal::Strokes { length: 4 }, Signal::Cloud { points: 4 });
     for (name, want) in [("strokes", strokes), ("point_cloud", cloud), ("xyz", cloud)] {
@@ -127,14 +128,14 @@ fn what_a_model_of_three_columns_takes_is_said_by_option_metadata_or_name() {
     }
     let mut quiet = net("input", 4);
     let refused = signal(&quiet, None, None).unwrap_err();
-    assert!(refused.contains("`--signal strokes` or `--signal clouds`"), "{refused}");
+    assert!(refused.contains("SaySignal"), "{refused}");
     assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
     let refused = signal(&quiet, Some(SignalKind::Image), None).unwrap_err();
     assert!(refused.contains("it is said to take images"), "{refused}");
     crate::onnx::build::remark(&mut quiet, "signal", "strokes");
     assert_eq!(signal(&quiet, None, None), Ok(strokes));
     assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
-    assert!(signal(&net("points", 0), None, None).unwrap_err().contains("--points N"));
+    assert!(signal(&net("points", 0), None, None).unwrap_err().contains("SayPoints"));
     assert_eq!(signal(&net("points", 0), None, Some(4)), Ok(cloud));
     let m = load(&net("points", 4), &Options::default()).unwrap();
     let again = load(&net("points", 4), &m.options()).unwrap();

@@ -133,8 +133,8 @@ impl Overrides {
                 Ok(meta) if meta.is_file() => {
                     let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, e))?;
                     return Self::from_toml(&text).map_err(|e| match e {
-                        Error::Preprocess { why, help } => {
-                            Error::Preprocess { why: format!("{}: {why}", path.display()), help }
+                        Error::Preprocess { why, hint } => {
+                            Error::Preprocess { why: format!("{}: {why}", path.display()), hint }
                         }
                         other => other,
                     });
@@ -148,7 +148,10 @@ impl Overrides {
     /// Reads TOML whose keys are those of [`Overrides::set`]; values are texts, numbers or
     /// lists. The keys may stand at the top or in a table `[preprocess]`.
     pub fn from_toml(text: &str) -> Result<Overrides> {
-        let bad = |why: String| Error::Preprocess { why, help: format!("the keys are: {KEYS}") };
+        let bad = |why: String| Error::Preprocess {
+            why,
+            hint: Some(format!("the keys are: {KEYS}").into()),
+        };
         let table: toml::Table =
             toml::from_str(text).map_err(|e| bad(format!("not TOML: {}", e.message())))?;
         let table = match table.get("preprocess") {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::hint::Hint;
 use crate::onnx::build::{graph, model, node, remark};
 
 fn settings(pairs: &[(&str, &str)]) -> Overrides {
@@ -99,7 +100,7 @@ fn a_picture_that_does_not_fit_says_what_to_add() {
     let p = Overrides::default().resolve(3).unwrap();
     let e = p.prepare(&ramp(28, 28, 1), Signal::image(3, 224, 224)).unwrap_err();
     assert_eq!(e.to_string(), "the model wants [N,3,224,224] but the picture gives [1,1,28,28]");
-    assert_eq!(e.help(), "add `--resize 224 --channels rgb`");
+    assert_eq!(e.hint(), Some(Hint::Resize { height: 224, width: 224, rgb: true }));
     assert_eq!(e.code(), "input::shape");
     assert!(p.prepare(&ramp(2, 2, 3), Signal::Strokes { length: 3 }).is_err());
 }

@@ -2,20 +2,20 @@
 //! score and what it lacks.
 
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::outputs::{Cotangents, Head, Outputs};
 use crate::score::Bank;
 use crate::tensor::Matrix;
 
 /// The error of a score that lacks something.
-pub(super) fn lack(score: &str, lacks: impl Into<String>, help: &str) -> Error {
-    Error::ScoreNeeds { score: score.into(), lacks: lacks.into(), help: help.into() }
+pub(super) fn lack(score: &str, lacks: impl Into<String>, hint: impl Into<Hint>) -> Error {
+    Error::ScoreNeeds { score: score.into(), lacks: lacks.into(), hint: Some(hint.into()) }
 }
 
 /// The first tap's features, which must be finite.
 pub(super) fn features<'a>(bank: &Bank<'a>, score: &str) -> Result<&'a Matrix> {
-    let tap = bank.outputs.features.first().ok_or_else(|| {
-        lack(score, "features", "tap the model with `--tap auto`, or use `--score energy`")
-    })?;
+    let tap =
+        bank.outputs.features.first().ok_or_else(|| lack(score, "features", Hint::TapModel))?;
     finite(tap, score, "features")?;
     Ok(tap)
 }
@@ -25,7 +25,7 @@ pub(super) fn finite(m: &Matrix, score: &str, what: &str) -> Result<()> {
     if m.cols() > 0 && m.data().iter().all(|v| v.is_finite()) {
         return Ok(());
     }
-    Err(lack(score, format!("finite {what}"), "choose another tap or score"))
+    Err(lack(score, format!("finite {what}"), Hint::OtherTap))
 }
 
 /// The head, which must turn the first tap's features into the logits.

@@ -7,6 +7,7 @@
 
 use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::outputs::{Cotangents, Head, Outputs};
 use crate::proposer::{self, Proposal};
 use crate::registry::{Kind, Open, Requires};
@@ -235,31 +236,31 @@ pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
     let row = row(&part.name)?;
     let settings = part.resolve(row.params)?;
     let needs = (row.make.needs)(&settings);
-    let lack = |lacks: &str, help: &str| {
-        Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), help: help.into() })
+    let lack = |lacks: &str, hint: Hint| {
+        Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), hint: Some(hint) })
     };
     if bank.outputs.is_empty() {
-        return lack("at least one sample", "give a bank that is not empty");
+        return lack("at least one sample", "give a bank that is not empty".into());
     }
     if needs.features && bank.outputs.features.is_empty() {
-        return lack("features", "tap the model with `--tap auto`, or use `--score energy`");
+        return lack("features", Hint::TapModel);
     }
     if needs.head && bank.head.is_none() {
         return lack(
             "the weights of the last linear layer",
-            "use a model that ends in Gemm or MatMul, or another score",
+            "use a model that ends in Gemm or MatMul, or another score".into(),
         );
     }
     if needs.transformed && bank.transformed.is_none_or(Outputs::is_empty) {
-        return lack("outputs of transformed samples", "give some, or choose another score");
+        return lack("outputs of transformed samples", "give some, or choose another score".into());
     }
     if needs.labels && bank.labels.len() != bank.outputs.len() {
-        return lack("one label a sample", "give labelled data");
+        return lack("one label per sample", "give labelled data".into());
     }
     if needs.labels && bank.labels.iter().any(|&l| l as usize >= bank.outputs.logits.cols()) {
         return lack(
             "labels below the number of classes",
-            "check that the labels number the model's outputs from 0",
+            "check that the labels number the model's outputs from 0".into(),
         );
     }
     (row.make.fit)(&settings, bank)

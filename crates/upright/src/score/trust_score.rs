@@ -76,7 +76,7 @@ fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
         return Err(Error::TooFew {
             part: NAME.into(),
             why: format!("{filled} class has samples, 2 are needed"),
-            help: "give a bank with samples of several classes".into(),
+            hint: Some("give a bank with samples of several classes".into()),
         });
     }
     let metric = Metric::plain(settings, chosen.features.cols());

@@ -268,7 +268,7 @@ impl Knobs {
             if let Some(why) = flaw(knob, &all[..at]) {
                 return Err(Error::Tune {
                     why: format!("knob `{}`: {why}", knob.name),
-                    help: "correct the space that is tuned".into(),
+                    hint: Some("correct the space that is tuned".into()),
                 });
             }
         }
@@ -316,7 +316,7 @@ impl Knobs {
         if let Some(name) = given.keys().find(|&name| self.all.iter().all(|k| k.name != *name)) {
             return Err(Error::Tune {
                 why: format!("there is no knob `{name}`"),
-                help: format!("there are: {}", self.names()),
+                hint: Some(format!("there are: {}", self.names()).into()),
             });
         }
         let mut point = Point::new();
@@ -326,7 +326,7 @@ impl Knobs {
                 if !knob.range.admits(&value) {
                     return Err(Error::Tune {
                         why: format!("`{}` = {value} is out of range", knob.name),
-                        help: "choose a value in the range that is tuned".into(),
+                        hint: Some("choose a value in the range that is tuned".into()),
                     });
                 }
                 point.insert(knob.name.clone(), value);

@@ -134,14 +134,12 @@ impl Log {
 }
 
 fn text(line: &Line) -> Result<String> {
-    serde_json::to_string(line).map_err(|e| Error::Tune {
-        why: format!("a line cannot be written: {e}"),
-        help: String::new(),
-    })
+    serde_json::to_string(line)
+        .map_err(|e| Error::Tune { why: format!("a line cannot be written: {e}"), hint: None })
 }
 
 fn refused(path: &Path, why: &str, help: &str) -> Error {
-    Error::Tune { why: format!("{}: {why}", path.display()), help: help.into() }
+    Error::Tune { why: format!("{}: {why}", path.display()), hint: Some(help.into()) }
 }
 
 /// How many bytes are whole lines, and these lines. Only the last line may be
@@ -262,7 +260,7 @@ mod tests {
         for (other, why) in cases {
             let e = Log::open(&path, &other).unwrap_err();
             assert!(e.to_string().contains(why), "{e}");
-            assert!(e.help().starts_with("resume with the same"), "{}", e.help());
+            assert!(e.hint().unwrap().to_string().starts_with("resume with the same"), "{e:?}");
         }
     }
 

@@ -168,7 +168,7 @@ impl Protocol {
         if best.is_none() && !stopped {
             return Err(Error::Tune {
                 why: "no trial on the full set could be completed".into(),
-                help: "the trials' reasons are in the log".into(),
+                hint: Some("the trials' reasons are in the log".into()),
             });
         }
         let default = study.trials(FULL).first().filter(|t| t.value().is_some()).cloned();

@@ -95,7 +95,7 @@ impl Setup {
 
     fn header(&self) -> Result<Header> {
         let json = |value: serde_json::Result<serde_json::Value>| {
-            value.map_err(|e| Error::Tune { why: e.to_string(), help: String::new() })
+            value.map_err(|e| Error::Tune { why: e.to_string(), hint: None })
         };
         let knobs = json(serde_json::to_value(&self.knobs))?;
         let sampler = json(serde_json::to_value((&self.tpe, &self.pruner)))?;
@@ -149,7 +149,7 @@ impl Study {
             if !fits {
                 return Err(Error::Tune {
                     why: format!("{}: line {} does not follow", path.display(), at + 2),
-                    help: "the log was changed; give another file for it".into(),
+                    hint: Some("the log was changed; give another file for it".into()),
                 });
             }
         }
@@ -213,7 +213,7 @@ impl Study {
             self.setup.knobs.complete(&point)?;
             return Err(Error::Tune {
                 why: "an enqueued point lacks knobs, or has some that do not exist there".into(),
-                help: "complete it first".into(),
+                hint: Some("complete it first".into()),
             });
         }
         let queue = self.queues.entry(series).or_default();
@@ -224,7 +224,9 @@ impl Study {
         if done.is_some_and(|trial| trial.point != point) {
             return Err(Error::Tune {
                 why: "a trial that has finished is not the one that was enqueued".into(),
-                help: "enqueue the same points in the same order before a series begins".into(),
+                hint: Some(
+                    "enqueue the same points in the same order before a series begins".into(),
+                ),
             });
         }
         queue.push(point);
@@ -290,10 +292,10 @@ impl Study {
                 "all of the first {} trials failed, the first with: {reason}",
                 self.trials(series).len()
             ),
-            help: log.map_or_else(
+            hint: Some(log.map_or_else(
                 || "correct the cause".into(),
-                |path| format!("correct the cause, remove {path} and start again"),
-            ),
+                |path| format!("correct the cause, remove {path} and start again").into(),
+            )),
         })
     }
 }

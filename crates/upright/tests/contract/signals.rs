@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use upright::Hint;
 use upright::artifact::Artifact;
 use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent, Verdict, transformed_copies};
 use upright::config::Part;
@@ -104,18 +105,17 @@ fn gradients_refine_clouds() {
 
 #[test]
 fn a_space_of_the_wrong_dimension_is_refused_with_one_that_fits() {
-    for (network, text, help) in [
-        ("pointnet", "affine", "`-t so3`"),
-        ("lstm", "so3", "`-t affine`"),
-        ("lstm", "vertical", "`-t rotate`"),
-    ] {
+    for (network, text, help) in
+        [("pointnet", "affine", "so3"), ("lstm", "so3", "affine"), ("lstm", "vertical", "rotate")]
+    {
         let model = model(network);
         let batch = items(model.signal(), 40, 0.0);
         let data = Samples::labelled(batch, vec![0; 40]).unwrap();
         let config = Config { space: SpaceConfig::parse(text).unwrap(), ..Config::default() };
         let e = config.fit(model, &FitData::new(&data), &mut Silent).unwrap_err();
         assert_eq!(e.code(), "config::space", "{e}");
-        assert!(e.help().contains(help), "{}", e.help());
+        let Some(Hint::ChooseSpace { fits, .. }) = e.hint() else { panic!("{e:?}") };
+        assert!(fits.contains(&help), "{fits:?}");
     }
 }
 

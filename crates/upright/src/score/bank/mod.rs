@@ -14,6 +14,7 @@ pub(super) mod worked;
 
 use crate::config::{Param, Settings};
 use crate::error::{Error, Result};
+use crate::hint::Hint;
 use crate::score::Bank;
 use crate::tensor::{Matrix, argmax};
 
@@ -62,19 +63,19 @@ impl<'a> Chosen<'a> {
     /// The samples of a bank, without the misclassified ones if asked.
     /// Without labels all samples form one class.
     pub(super) fn new(score: &'static str, settings: &Settings, bank: &Bank<'a>) -> Result<Self> {
-        let needs = |lacks: String, help: &str| {
-            Err(Error::ScoreNeeds { score: score.into(), lacks, help: help.into() })
+        let needs = |lacks: String, hint: Hint| {
+            Err(Error::ScoreNeeds { score: score.into(), lacks, hint: Some(hint) })
         };
         let Some(features) = bank.outputs.features.first() else {
-            return needs("features".into(), "tap the model with `--tap auto`");
+            return needs("features".into(), Hint::TapModel);
         };
         if features.cols() == 0 {
-            return needs("features of at least one number".into(), "choose another tap");
+            return needs("features of at least one number".into(), "choose another tap".into());
         }
         if let Some(i) = features.iter().position(|r| r.iter().any(|v| !v.is_finite())) {
             return needs(
                 format!("finite features; sample {i} has others"),
-                "choose another tap, or leave that sample out",
+                "choose another tap, or leave that sample out".into(),
             );
         }
         let (n, logits) = (features.rows(), &bank.outputs.logits);
@@ -83,8 +84,8 @@ impl<'a> Chosen<'a> {
         let correct_only = settings.flag("correct_only");
         if correct_only && !labelled {
             return needs(
-                "one valid label a sample for `correct_only`".into(),
-                "give labelled data",
+                "one valid label per sample for `correct_only`".into(),
+                "give labelled data".into(),
             );
         }
         let class = |i: usize| if labelled { bank.labels[i] as usize } else { 0 };
@@ -94,7 +95,9 @@ impl<'a> Chosen<'a> {
             return Err(Error::TooFew {
                 part: score.into(),
                 why: format!("none of {n} samples is classified correctly"),
-                help: "check that the labels match the model, or leave `correct_only` off".into(),
+                hint: Some(
+                    "check that the labels match the model, or leave `correct_only` off".into(),
+                ),
             });
         }
         order.sort_by_key(|&i| class(i));

@@ -98,7 +98,7 @@ fn the_best_are_complete_high_and_early() {
 
 #[test]
 fn failures_are_recorded_until_all_fail() {
-    let no = || Error::Tune { why: "no".into(), help: String::new() };
+    let no = || Error::Tune { why: "no".into(), hint: None };
     let mut some = study();
     let mut count = 0;
     run(&mut some, 30, &mut |_| {
