@@ -29,7 +29,7 @@ impl Objective for Bowl {
         let Value::Number(x) = point["x"] else { return Ok(f64::NAN) };
         let k = match point.get("c.k") {
             Some(Value::Number(k)) if *k < 3.0 => {
-                return Err(Error::Tune { why: "too small".into(), help: String::new() });
+                return Err(Error::Tune { why: "too small".into(), hint: None });
             }
             Some(Value::Number(k)) => (k / 20.0).ln().abs(),
             _ => 1.0,
