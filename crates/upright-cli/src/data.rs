@@ -29,7 +29,7 @@ pub struct DataArgs {
     /// [default: class folders, or labels stored with or beside the data]
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
-    /// Class names, one a line, in the order of the model's outputs [default: sorted names]
+    /// Class names, one per line, in the order of the model's outputs [default: sorted names]
     #[arg(long, value_name = "FILE")]
     pub classes: Option<PathBuf>,
     /// Accept data that lack some of the model's classes

@@ -53,7 +53,7 @@ fn svg(sketch: &Strokes) -> String {
     text + "</svg>\n"
 }
 
-/// A line a point.
+/// A line per point.
 fn xyz(item: &[f32]) -> String {
     item.chunks_exact(3).fold(String::new(), |mut text, p| {
         let _ = writeln!(text, "{} {} {}", p[0], p[1], p[2]);

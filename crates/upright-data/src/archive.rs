@@ -80,7 +80,7 @@ impl Npz {
     /// The array `y` or `labels`, if there is one; it must have an entry for every row.
     pub(crate) fn row_labels(&mut self, rows: usize, kind: SignalKind) -> Result<Labels> {
         let labels = self.first(&["y", "labels"])?;
-        let bad = |why: String| Error::unreadable(&self.path, why, "give one label a row");
+        let bad = |why: String| Error::unreadable(&self.path, why, "give one label per row");
         match labels {
             None => Ok(Labels::None),
             Some(labels) if labels.len() != rows => {

@@ -1,4 +1,4 @@
-//! Folders: one folder a class, several splits, files of many items, or just files.
+//! Folders: one folder per class, several splits, files of many items, or just files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Labels in a file of their own, one a row.
+//! Labels in a file of their own, one per row.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::formats::list::{LABELS, PATHS};
 use crate::formats::{column, read_idx, read_npy};
 use crate::labels::Labels;
 
-const FIX: &str = "give one label a row: a .csv with a column `label`, lines of text, or numbers \
+const FIX: &str = "give one label per row: a .csv with a column `label`, lines of text, or numbers \
                     in a .npy or idx1 file";
 
 /// Reads as many labels as there are rows.

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::options::Options;
 
-/// What a format says about the true classes, one entry a row.
+/// What a format says about the true classes, one entry per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Labels {
     /// Nothing.

@@ -90,7 +90,7 @@ pub struct Options {
     pub include: Vec<String>,
     /// Patterns of which a row's name must fit none.
     pub exclude: Vec<String>,
-    /// File of labels, one a row.
+    /// File of labels, one per row.
     pub labels: Option<PathBuf>,
     /// File of class names in the order of the model's outputs.
     pub classes: Option<PathBuf>,

@@ -8,9 +8,9 @@ use crate::tensor::{Matrix, argmax};
 /// Logits and tapped, reduced features of some inputs, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outputs {
-    /// One row of class logits an input.
+    /// One row of class logits per input.
     pub logits: Matrix,
-    /// For each tap of the model, one feature row an input. Empty if nothing is tapped.
+    /// For each tap of the model, one feature row per input. Empty if nothing is tapped.
     pub features: Vec<Matrix>,
 }
 
@@ -110,14 +110,14 @@ impl Cotangents {
 /// `logits = weight * features + bias`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
-    /// One row a class, one column a feature.
+    /// One row per class, one column per feature.
     pub weight: Matrix,
-    /// One number a class.
+    /// One number per class.
     pub bias: Vec<f32>,
 }
 
 impl Head {
-    /// Joins weights and bias, of which there must be one a class.
+    /// Joins weights and bias, of which there must be one per class.
     pub fn new(weight: Matrix, bias: Vec<f32>) -> Result<Self> {
         if bias.len() != weight.rows() {
             return Err(Error::shape("head bias", weight.rows(), bias.len()));

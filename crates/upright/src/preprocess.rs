@@ -97,9 +97,9 @@ pub struct Preprocess {
     pub channels: Channels,
     /// Factor on pixels in 0..255: `1/255` feeds 0..1, `1` feeds 0..255.
     pub scale: f64,
-    /// Subtracted after scaling: one number, or one a channel.
+    /// Subtracted after scaling: one number, or one per channel.
     pub mean: Vec<f64>,
-    /// Divides after that: one number, or one a channel.
+    /// Divides after that: one number, or one per channel.
     pub std: Vec<f64>,
 }
 

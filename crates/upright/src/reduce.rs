@@ -253,7 +253,7 @@ impl Reduction {
         Ok(pooled)
     }
 
-    /// The dear half of [`Reduction::apply`]; best given many pooled rows at a time.
+    /// The expensive half of [`Reduction::apply`]; best given many pooled rows at a time.
     pub(crate) fn project(&self, pooled: Matrix) -> Matrix {
         match &self.projection {
             Some(p) => matmul_t(&pooled, p),

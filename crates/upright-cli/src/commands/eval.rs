@@ -167,15 +167,15 @@ fn table(report: &Report) -> String {
     let mut line = |name: &str, a: String, b: String| {
         let _ = writeln!(out, "{name:18} {a:>24} {b:>24}");
     };
-    line("images", up.model.of.to_string(), tr.model.of.to_string());
+    line("inputs", up.model.of.to_string(), tr.model.of.to_string());
     line("model alone", accuracy(&up.model), accuracy(&tr.model));
     line("gated", accuracy(&up.gated), accuracy(&tr.gated));
     line("wrong -> right", up.mended.to_string(), tr.mended.to_string());
     line("right -> wrong", up.harmed.to_string(), tr.harmed.to_string());
     line("searched", up.searched.to_string(), tr.searched.to_string());
     line("accepted", part(&up.accepted), part(&tr.accepted));
-    line("views an image", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
-    line("ms an image", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
+    line("views per input", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
+    line("ms per input", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
     let _ = writeln!(out, "\n{:18} {:>9} {:>9} {:>9}", "ms a decision", "p50", "p95", "p99");
     for p in &report.latency {
         let _ = writeln!(out, "  {:16} {:>9.2} {:>9.2} {:>9.2}", p.part, p.p50, p.p95, p.p99);

@@ -63,8 +63,8 @@ pub struct Args {
     /// True classes of all held-out rows in order, as for --labels
     #[arg(long, value_name = "FILE")]
     held_out_labels: Option<PathBuf>,
-    /// Choose taps, score and search on held-out data first: trials a stage, as in --tune=20,
-    /// or minutes, as in --tune=10m; goes on where an interrupted run stopped
+    /// Choose taps, score and search on held-out data first: trials per stage, as in --tune=20,
+    /// or minutes, as in --tune=10m; resumes an interrupted run
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true,
           default_missing_value = "12")]
     tune: Option<String>,

@@ -148,7 +148,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         failed => Err(Failure::Partial {
             failed,
             total: done + failed,
-            what: "images have no row".into(),
+            what: format!("{} have no row", c.model().signal().kind().plural()),
             help: "they are listed in `errors.jsonl`".into(),
         }),
     }

@@ -41,7 +41,7 @@ pub struct Args {
     /// Samples to score (.npz)
     #[arg(long, value_name = "FILE")]
     test: PathBuf,
-    /// Where to write energies: .npy, .csv or .json [default: standard output, one a line]
+    /// Where to write energies: .npy, .csv or .json [default: standard output, one per line]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -147,7 +147,7 @@ fn matrix(path: &Path, name: &str, array: &Array) -> Result<Matrix> {
         return Err(Failure::data(
             path,
             format!("array `{name}` has shape {:?}, not two dimensions", array.shape()),
-            "pool or flatten it to one row a sample",
+            "pool or flatten it to one row per sample",
         ));
     };
     Ok(Matrix::new(rows, cols, array.all_floats())?)
@@ -174,7 +174,7 @@ fn labels(npz: &mut Npz, path: &Path, rows: usize) -> Result<Option<Vec<u32>>> {
         return Err(Failure::data(
             path,
             format!("{} labels for {rows} rows", array.len()),
-            "give one label a row",
+            "give one label per row",
         ));
     }
     let labels = array.labels();

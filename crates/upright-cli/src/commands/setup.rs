@@ -55,10 +55,10 @@ pub struct ModelArgs {
     /// What pixels of 0..255 are multiplied by, e.g. 1/255
     #[arg(long, value_name = "X")]
     pub scale: Option<String>,
-    /// What is subtracted then: a number, one a channel, or imagenet
+    /// What is subtracted then: a number, one per channel, or imagenet
     #[arg(long, value_name = "X[,X,X]")]
     pub mean: Option<String>,
-    /// What is divided by then: a number, one a channel, or imagenet
+    /// What is divided by then: a number, one per channel, or imagenet
     #[arg(long, value_name = "X[,X,X]")]
     pub std: Option<String>,
 }

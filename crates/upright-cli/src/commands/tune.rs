@@ -12,13 +12,13 @@ use upright::tune::{Outcome, Progress, Protocol};
 use crate::Common;
 use crate::report::{Failure, Result};
 
-/// Reads a budget: trials a stage, or minutes as in `10m`.
+/// Reads a budget: trials per stage, or minutes as in `10m`.
 pub fn budget(text: &str) -> Result<Protocol> {
     let usual = TuneConfig::default().protocol;
     let bad = || {
         Failure::usage(
             format!("`{text}` is not a budget for tuning"),
-            "give trials a stage as in `--tune=20`, or minutes as in `--tune=10m`",
+            "give trials per stage as in `--tune=20`, or minutes as in `--tune=10m`",
         )
     };
     if let Some(minutes) = text.strip_suffix('m') {

@@ -1,5 +1,5 @@
 //! The report as one HTML file that needs nothing else: styles, script,
-//! pictures and the data of every figure are inside. One file a figure.
+//! pictures and the data of every figure are inside. One file per figure.
 
 mod budget;
 mod classes;

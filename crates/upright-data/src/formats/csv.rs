@@ -28,7 +28,7 @@ pub(super) const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-const FIX: &str = "write `path,label` as the first line, then one line a row; `row` and `split` \
+const FIX: &str = "write `path,label` as the first line, then one line per row; `row` and `split` \
                    may be further columns";
 
 /// The first column that has one of some names, whatever their case.

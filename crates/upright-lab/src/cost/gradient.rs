@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
         };
         eprintln!("{}", serde_json::to_string(&line).unwrap_or_default());
         println!(
-            "{:5} a pass with gradient costs {:.2} forward passes ({:.2} and {:.2} ms an image at best)",
+            "{:5} a pass with gradient costs {:.2} forward passes ({:.2} and {:.2} ms per image at best)",
             line.engine, line.ratio, line.gradient_ms, line.forward_ms
         );
     }

@@ -1,7 +1,7 @@
 //! Axes: the directions in which an input may have been transformed. An axis
 //! turns a few numbers of a pose into a [`Map`] and says where they live.
 //!
-//! One file an axis or family of axes; [`TABLE`] lists them. Adding one
+//! One file per axis or family of axes; [`TABLE`] lists them. Adding one
 //! touches its file and its row.
 
 use crate::config::Param;

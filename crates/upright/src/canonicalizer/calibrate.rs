@@ -35,7 +35,7 @@ impl Config {
         held: &Held,
         watch: &mut dyn Watch,
     ) -> Result<()> {
-        let (looks, jittered) = look(c, held, watch)?;
+        let (looks, jittered) = raw_cases(c, held, watch)?;
         let energies =
             |cases: &[Case]| -> Vec<f32> { cases.iter().map(|k| k.raw.energy).collect() };
         let (upright, transformed) = (energies(&looks.upright), energies(&looks.transformed));
@@ -46,11 +46,13 @@ impl Config {
 
         let abstain = abstain::row(&self.part(Role::Abstain).name)?;
         let row = gate::row(&self.part(Role::Gate).name)?;
-        let mut candidates: Vec<Candidate> =
-            readout::candidates(self.part(Role::Readout), spread(&upright, &transformed))?
-                .into_iter()
-                .map(|readout| Candidate { readout, cases: Cases::default(), doubts: Vec::new() })
-                .collect();
+        let mut candidates: Vec<Candidate> = readout::candidates(
+            self.part(Role::Readout),
+            interquartile_range(&upright, &transformed),
+        )?
+        .into_iter()
+        .map(|readout| Candidate { readout, cases: Cases::default(), doubts: Vec::new() })
+        .collect();
         let search = row.make.searched || candidates.len() > 1 || abstain.make.searched;
         let mut doubts = Vec::new();
         let mut cases = if search {
@@ -98,7 +100,7 @@ impl Config {
 
 /// Looks at the held-out inputs as they are; also at the upright ones resampled by a
 /// tiny pose, if the transformed ones are resampled copies.
-fn look(c: &Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<(Cases, Vec<f32>)> {
+fn raw_cases(c: &Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<(Cases, Vec<f32>)> {
     let mut looks = Cases::default();
     let mut jittered = Vec::new();
     watch.phase("look", held.upright.len() + held.transformed.len());
@@ -161,7 +163,7 @@ fn right(cases: &Cases) -> usize {
 }
 
 /// The interquartile range of all energies.
-fn spread(upright: &[f32], transformed: &[f32]) -> f32 {
+fn interquartile_range(upright: &[f32], transformed: &[f32]) -> f32 {
     let mut all: Vec<f32> =
         upright.iter().chain(transformed).copied().filter(|e| e.is_finite()).collect();
     all.sort_by(f32::total_cmp);

@@ -158,7 +158,7 @@ impl Config {
         tune: &super::TuneConfig,
     ) -> (Vec<usize>, Held<'a>) {
         let (bank, held) = self.split(data);
-        (spread(&bank, tune.bank.min(bank.len())).0, held.split().0.fewer(tune.samples))
+        (evenly(&bank, tune.bank.min(bank.len())).0, held.split().0.fewer(tune.samples))
     }
 
     /// Which rows fill the bank and which are held out.
@@ -166,16 +166,16 @@ impl Config {
         let all = by_class(data.bank, self.seed);
         let some = |other: &dyn Dataset| {
             let rows = by_class(other, self.seed);
-            spread(&rows, self.calibration.min(rows.len())).0
+            evenly(&rows, self.calibration.min(rows.len())).0
         };
         let (rest, held) = if let Some(other) = data.held_out {
             (all, some(other))
         } else {
-            let (held, rest) = spread(&all, self.calibration.min(all.len() / 5));
+            let (held, rest) = evenly(&all, self.calibration.min(all.len() / 5));
             (rest, held)
         };
         let bank = match self.bank {
-            Some(most) => spread(&rest, most.min(rest.len())).0,
+            Some(most) => evenly(&rest, most.min(rest.len())).0,
             None => rest,
         };
         let transformed = data.transformed.map_or_else(|| held.clone(), some);
@@ -199,7 +199,7 @@ impl Config {
     ) -> Result<Option<Copies>> {
         let mut outputs: Option<Outputs> = None;
         let (mut poses, mut samples) = (Vec::new(), Vec::new());
-        for rows in spread(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
+        for rows in evenly(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
             let loaded = data.read(rows)?;
             let own = copies::random_poses(&loaded.batch, space, self.seed);
             let batch = copies::under(&loaded.batch, &own, space, &self.resample)?;
@@ -269,7 +269,7 @@ fn by_class(data: &dyn Dataset, seed: u64) -> Vec<usize> {
 
 /// Takes `count` rows spread evenly over an ordered list, so that every class gives its
 /// share; returns them and the rest.
-pub(super) fn spread(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn evenly(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
     let n = rows.len().max(1);
     let (mut taken, mut rest) = (Vec::with_capacity(count), Vec::new());
     for (i, &row) in rows.iter().enumerate() {
@@ -316,12 +316,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spread_takes_the_asked_number_evenly_and_loses_nothing() {
+    fn evenly_takes_the_asked_number_evenly_and_loses_nothing() {
         let rows: Vec<usize> = (100..117).collect();
         for count in 0..=17 {
-            let (taken, rest) = spread(&rows, count);
+            let (taken, rest) = evenly(&rows, count);
             assert_eq!((taken.len(), taken.len() + rest.len()), (count, 17));
         }
-        assert_eq!(spread(&[1, 2, 3, 4], 2).0, [2, 4]);
+        assert_eq!(evenly(&[1, 2, 3, 4], 2).0, [2, 4]);
     }
 }

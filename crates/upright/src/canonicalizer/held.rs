@@ -1,7 +1,7 @@
 //! Held-out inputs, upright and transformed: given, or copied under random poses.
 
 use super::Canonicalizer;
-use super::fit::spread;
+use super::fit::evenly;
 use super::measure::Posed;
 use crate::copies::jittered;
 use crate::dataset::{CHUNK, Dataset, Loaded};
@@ -61,13 +61,13 @@ impl Held<'_> {
 
     /// At most so many of either kind.
     pub(super) fn fewer(self, most: usize) -> Self {
-        let few = |rows: &[usize]| spread(rows, most.min(rows.len())).0;
+        let few = |rows: &[usize]| evenly(rows, most.min(rows.len())).0;
         Held { upright: few(&self.upright), transformed: few(&self.transformed), ..self }
     }
 
     /// Two halves without a common sample.
     pub(super) fn split(self) -> (Self, Self) {
-        let half = |rows: &[usize]| spread(rows, rows.len().div_ceil(2));
+        let half = |rows: &[usize]| evenly(rows, rows.len().div_ceil(2));
         let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
         (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
     }

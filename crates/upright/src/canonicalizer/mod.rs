@@ -30,8 +30,8 @@ mod held;
 mod measure;
 mod orbit;
 mod predict;
+mod replay;
 mod report;
-mod rig;
 #[cfg(test)]
 mod tests;
 mod tune;

@@ -39,7 +39,7 @@ impl Canonicalizer {
             .filter(|(_, b)| self.fitted.gate.search(b.trace.raw_look()))
             .unzip();
         for (row, trace) in rows.iter().zip(self.search_rows(batch, &rows, begun)?) {
-            self.settle(&mut predictions[*row], &trace);
+            self.answer(&mut predictions[*row], &trace);
         }
         Ok(predictions)
     }
@@ -55,7 +55,7 @@ impl Canonicalizer {
     pub fn decide(&self, trace: &Trace) -> Prediction {
         let mut prediction = self.kept(trace);
         if self.fitted.gate.search(trace.raw_look()) {
-            self.settle(&mut prediction, trace);
+            self.answer(&mut prediction, trace);
         }
         prediction
     }
@@ -224,7 +224,7 @@ impl Canonicalizer {
     }
 
     /// Lets the gate decide between the input as it is and the answer of its search.
-    fn settle(&self, prediction: &mut Prediction, trace: &Trace) {
+    fn answer(&self, prediction: &mut Prediction, trace: &Trace) {
         prediction.evaluations += trace.cost;
         prediction.verdict = Verdict::Rejected;
         let answer = self.fitted.readout.read(trace);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fit::{FitData, Watch};
 use super::held::Held;
-use super::rig::{Rig, SCORE, TAP, Worth};
+use super::replay::{Replay, SCORE, TAP, Worth};
 use super::{Canonicalizer, Config};
 use crate::config::{Param, Part, Value};
 use crate::error::{Error, Result};
@@ -109,7 +109,7 @@ impl Config {
     /// Tunes taps, score and search for a model on the half of the held-out data that the
     /// gate is calibrated on; the half that proves the result is not looked at.
     ///
-    /// With a log an interrupted tuning goes on where it stopped and ends as if it had not
+    /// With a log an interrupted tuning resumes and ends as if it had not
     /// been interrupted; the search's trials are in a second file beside it.
     pub fn tune(
         &self,
@@ -137,10 +137,10 @@ impl Config {
         let setup = Setup::new(self.score_knobs(tune, &taps)?, self.seed, &label);
         let bare = Canonicalizer::bare(searching, &model.into())?;
         let views = tune.views.min(self.budget).max(1);
-        let mut rig =
-            Rig::build(self, &bare, (data.bank, &bank), &held, (views, worth), watch.watch)?;
-        let scores = tune.protocol.run(setup, log, &mut rig, watch.stop, watch.trial)?;
-        drop(rig);
+        let mut replay =
+            Replay::build(self, &bare, (data.bank, &bank), &held, (views, worth), watch.watch)?;
+        let scores = tune.protocol.run(setup, log, &mut replay, watch.stop, watch.trial)?;
+        drop(replay);
         let mut report = TuneReport {
             config: self.clone(),
             taps: vec![taps[0].clone()],

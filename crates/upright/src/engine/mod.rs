@@ -73,7 +73,7 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
 }
 
 /// Prepares a graph to compute the named tensors, which may lie anywhere in it, on so many
-/// threads; by default one a core.
+/// threads; by default one per core.
 pub type Load = fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>;
 
 /// How to make an engine.

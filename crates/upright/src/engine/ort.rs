@@ -34,7 +34,7 @@ pub(super) const MICRO_BATCH: usize = 8;
 /// Names the shared library, or the folder it lies in.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Most bytes that the copies of a graph may take, one a lane: a session must not run twice
+/// Most bytes that the copies of a graph may take, one per lane: a session must not run twice
 /// at a time. Larger graphs have enough to do in a layer for all threads.
 const COPIES: usize = 1 << 29;
 

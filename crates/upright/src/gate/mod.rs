@@ -2,7 +2,7 @@
 //! knows the energy and the predicted class of the input as it is (`raw`) and
 //! of the best view found (`best`).
 //!
-//! One file a gate; [`TABLE`] lists them.
+//! One file per gate; [`TABLE`] lists them.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;

@@ -58,7 +58,7 @@ pub struct Options {
     /// Items a micro-batch, by default what the engine likes; a batch size fixed in the model
     /// goes first.
     pub micro_batch: Option<usize>,
-    /// Threads of the engine; by default one a core. Does not change results.
+    /// Threads of the engine; by default one per core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
     /// The engine's name in [`crate::engine::TABLE`], or [`crate::engine::AUTO`].

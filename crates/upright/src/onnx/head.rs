@@ -194,7 +194,7 @@ fn transposed(c: &Constant) -> Option<Matrix> {
     Matrix::new(cols, rows, data).ok()
 }
 
-/// A constant as one number a class.
+/// A constant as one number per class.
 fn spread(c: &Constant, classes: usize) -> Option<Vec<f32>> {
     match c.data.as_slice() {
         [one] => Some(vec![*one; classes]),

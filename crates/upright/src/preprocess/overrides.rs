@@ -42,7 +42,7 @@ pub struct Overrides {
 impl Overrides {
     /// Sets one key from text, as typed: `resize` 224 or 224x320 (rows x columns), `filter`
     /// bilinear|nearest|bicubic|lanczos|box, `crop` and `pad` 40 or 40x40, `fill` 0..1,
-    /// `channels` gray|rgb|bgr, `scale` 1/255, `mean` and `std` one number, one a channel
+    /// `channels` gray|rgb|bgr, `scale` 1/255, `mean` and `std` one number, one per channel
     /// separated by commas, or `imagenet`.
     pub fn set(&mut self, key: &str, text: &str) -> Result<()> {
         let text = text.trim();

@@ -1,7 +1,7 @@
 //! Readouts: how the views of a search become one answer. All evaluated views'
 //! logits are there anyway, so a readout costs nothing.
 //!
-//! One file a readout; [`TABLE`] lists them.
+//! One file per readout; [`TABLE`] lists them.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;

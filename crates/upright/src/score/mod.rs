@@ -1,8 +1,8 @@
 //! Scores: how unfamiliar an input looks to the model. A fitted [`Score`]
-//! turns [`Outputs`] into one energy an input. **Lower = more familiar**,
+//! turns [`Outputs`] into one energy per input. **Lower = more familiar**,
 //! for every score.
 //!
-//! One file a score; [`TABLE`] lists them. Adding one touches its file and
+//! One file per score; [`TABLE`] lists them. Adding one touches its file and
 //! its row.
 
 use crate::config::{Part, Settings};
@@ -46,7 +46,7 @@ mod weibull;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
-    /// One energy an input; lower = more familiar. An input's energy does not
+    /// One energy per input; lower = more familiar. An input's energy does not
     /// depend on the other rows. Undefined energies are NaN, never a panic.
     fn energy(&self, outputs: &Outputs) -> Vec<f32>;
 
@@ -121,10 +121,10 @@ pub struct Neighbour {
     pub distance: f32,
 }
 
-/// The samples a score is fitted on: familiar inputs seen by the model.
+/// The samples that a score is fitted on: familiar inputs seen by the model.
 #[derive(Debug, Clone, Copy)]
 pub struct Bank<'a> {
-    /// Logits and features, one row a sample.
+    /// Logits and features, one row per sample.
     pub outputs: &'a Outputs,
     /// The true class of each sample.
     pub labels: &'a [u32],

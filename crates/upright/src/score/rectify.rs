@@ -74,7 +74,7 @@ impl Behind {
         logits(features, &self.weight, &self.bias)
     }
 
-    /// One energy a row of changed features.
+    /// One energy per row of changed features.
     pub(super) fn energy(&self, features: &Matrix) -> Vec<f32> {
         self.logits(features).iter().map(|z| self.base.of(z) as f32).collect()
     }

@@ -27,7 +27,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 
 #[derive(Debug)]
 struct She {
-    /// One row a class; NaN without samples.
+    /// One row per class; NaN without samples.
     patterns: Matrix,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! `cd` sweeps over the axes `cycles` times, `cd-s` once; `wcd` gives the
 //! first axis `weight` times as many poses as the others; `wcd-l` does so on
-//! equally spaced poses with a random offset. A sweep of `b` poses an axis
+//! equally spaced poses with a random offset. A sweep of `b` poses per axis
 //! costs `b (d - 1 + weight)`; what is left over is spread one by one over the
 //! continuous axes. A discrete axis takes each of its values once. An axis of
 //! several lines ([`crate::axes::Axis::lines`]) counts as several axes.

@@ -11,7 +11,7 @@ use crate::seed::{self, mix, sobol};
 pub(super) enum Design {
     /// [`crate::seed::sobol`].
     Sobol,
-    /// Latin hypercube: in each dimension one point a stratum, at a random place in it.
+    /// Latin hypercube: in each dimension one point per stratum, at a random place in it.
     Latin,
     /// Permuted lattice: in each dimension equally spaced points with one random offset,
     /// in random order.

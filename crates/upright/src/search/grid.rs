@@ -2,7 +2,7 @@
 //!
 //! Each axis gets the same number of steps, as many as the budget allows for
 //! the full product; what is left refines the first axis. Discrete axes take
-//! all their values. The offset, one an axis, comes from the input's content.
+//! all their values. The offset, one per axis, comes from the input's content.
 //! On one axis this is the paper's lattice for SI-Score.
 
 use super::design::unit;

@@ -290,7 +290,7 @@ fn proposers_are_told_of_features_and_searches_of_proposals() {
         for trace in c.trace(&batch).unwrap() {
             assert_eq!(trace.seen.len(), 4);
             let made: Vec<usize> = trace.proposals.iter().map(|p| p.after).collect();
-            assert_eq!(made, [0, 0, 1, 2, 3, 4], "one first, one after the identity, one a view");
+            assert_eq!(made, [0, 0, 1, 2, 3, 4], "one first, one after the identity, one per view");
             let followed: Vec<_> = trace.seen.iter().map(|s| s.follows.unwrap()).collect();
             assert_eq!(followed, [1, 2, 3, 4]);
             let energies: Vec<f32> = trace.seen.iter().map(|s| s.energy).collect();

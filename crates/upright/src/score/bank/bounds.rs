@@ -72,7 +72,7 @@ pub(super) struct Lanes {
 /// Queries, padded to whole [`Lanes`] with zeros.
 pub(super) struct Batch {
     pub(super) queries: usize,
-    /// 8-bit stand-ins, a row a query.
+    /// 8-bit stand-ins, a row per query.
     pub(super) bytes: Vec<i8>,
     pub(super) lanes: Vec<Lanes>,
 }

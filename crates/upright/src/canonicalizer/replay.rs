@@ -1,4 +1,4 @@
-//! A rig for tuning the score: the outputs of all taps for a fixed set of
+//! Material for tuning the score: the outputs of all taps for a fixed set of
 //! views of held-out inputs, computed once. A trial then costs a fit of the
 //! score and its energies, no model evaluation.
 
@@ -60,7 +60,7 @@ struct Input {
 }
 
 /// Outputs of all taps, kept.
-pub(super) struct Rig {
+pub(super) struct Replay {
     bank: Outputs,
     /// Of transformed copies of some of the bank.
     copies: Option<Outputs>,
@@ -74,7 +74,7 @@ pub(super) struct Rig {
     seed: u64,
 }
 
-impl Rig {
+impl Replay {
     /// Runs a model with all its taps over the bank and over `views` views of each held-out
     /// input.
     pub(super) fn build(
@@ -104,7 +104,7 @@ impl Rig {
             fitted: Fitted { proposer: proposer.into(), ..c.fitted.clone() },
             ..c.clone()
         };
-        let mut rig = Rig {
+        let mut replay = Replay {
             bank: outputs,
             copies: copies.map(|c| c.outputs),
             labels,
@@ -122,19 +122,19 @@ impl Rig {
             let (batch, labels) = held.read(c, upright, rows)?;
             for (i, truth) in labels.into_iter().enumerate() {
                 let sample = &mut samples[usize::from(upright)];
-                rig.inputs.push(Input { upright, truth, sample: *sample });
+                replay.inputs.push(Input { upright, truth, sample: *sample });
                 *sample += 1;
-                let poses = rig.poses(c, &batch, i);
-                extend(&mut all, look(c, &batch, i, &poses)?)?;
+                let poses = replay.poses(c, &batch, i);
+                extend(&mut all, outputs_under(c, &batch, i, &poses)?)?;
                 watch.advance(1);
             }
         }
-        rig.outputs = all.ok_or_else(|| Error::TooFew {
+        replay.outputs = all.ok_or_else(|| Error::TooFew {
             part: "tuning".into(),
             why: "there are no held-out inputs".into(),
             hint: Some(Hint::MoreHeldOut),
         })?;
-        Ok(rig)
+        Ok(replay)
     }
 
     /// The poses that an input is seen under: the identity, what the proposer suggests, and
@@ -168,12 +168,17 @@ impl Rig {
 }
 
 /// The outputs of one input under some poses.
-fn look(c: &Canonicalizer, batch: &Batch, item: usize, poses: &[Vec<f32>]) -> Result<Outputs> {
+fn outputs_under(
+    c: &Canonicalizer,
+    batch: &Batch,
+    item: usize,
+    poses: &[Vec<f32>],
+) -> Result<Outputs> {
     let views: Vec<View> = poses.iter().map(|p| View { item, map: c.space.map(p) }).collect();
     c.model.run(&warp(batch, &views, &c.config.resample)?)
 }
 
-impl Objective for Rig {
+impl Objective for Replay {
     fn parts(&self) -> usize {
         PARTS
     }
@@ -186,10 +191,10 @@ impl Objective for Rig {
             _ => 0,
         };
         let all: Vec<usize> = (0..self.labels.len()).collect();
-        let outputs = Rig::select(&self.bank, &all, tap);
+        let outputs = Replay::select(&self.bank, &all, tap);
         let copies = self.copies.as_ref().map(|copies| {
             let all: Vec<usize> = (0..copies.len()).collect();
-            Rig::select(copies, &all, tap)
+            Replay::select(copies, &all, tap)
         });
         let score = score::fit(
             &part,
@@ -217,7 +222,7 @@ impl Objective for Rig {
                 .filter(|&i| self.inputs[i].sample / SIXTHS % SLICES == slice)
                 .collect();
             let rows: Vec<usize> = group.iter().flat_map(|&i| i * width..(i + 1) * width).collect();
-            let outputs = Rig::select(&self.outputs, &rows, tap);
+            let outputs = Replay::select(&self.outputs, &rows, tap);
             let energies = score.energy(&outputs);
             for (n, &i) in group.iter().enumerate() {
                 let input = &self.inputs[i];
