@@ -1,6 +1,6 @@
 """128 queries against 54,000 x 1024: upright's `knn` beside torch and faiss.
 
-    cargo build --release -p upright --example knn_bench
+    cargo build --release -p upright-lab --example knn_bench
     python bench/knn.py target/release/examples/knn_bench [--threads 2] [--rounds 7]
 
 Needs numpy, torch and faiss-cpu. Runs are interleaved, so that a busy machine

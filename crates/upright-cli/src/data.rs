@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use upright::tensor::Signal;
+use upright::Signal;
 use upright_data::{Allowance, Options, Skipped, Split, Want};
 
 use crate::report::Result;

@@ -2,8 +2,8 @@
 //! as lines, clouds as shaded points seen from the front, the right and above.
 
 use image::{Rgb, RgbImage};
+use upright::Signal;
 use upright::samples::{Glyph, render};
-use upright::tensor::Signal;
 
 use crate::pixels;
 

@@ -133,7 +133,7 @@ pub fn note(note: &Note) -> report::Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use upright::tensor::SignalKind;
+    use upright::SignalKind;
 
     #[test]
     fn heic_is_mentioned_only_where_there_is_heic() {

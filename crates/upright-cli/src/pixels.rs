@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use image::{DynamicImage, GrayImage, ImageFormat, RgbImage};
-use upright::tensor::Signal;
+use upright::Signal;
 
 use crate::report::{Failure, Result};
 
@@ -22,7 +22,7 @@ pub fn save(path: &Path, signal: Signal, item: &[f32]) -> Result<()> {
     picture
         .write_to(&mut bytes, format)
         .map_err(|e| Failure::data(path, e.to_string(), "try a .png file"))?;
-    Ok(upright::artifact::write_whole(path, bytes.get_ref())?)
+    Ok(upright::internal::artifact::write_whole(path, bytes.get_ref())?)
 }
 
 /// An image item as 8-bit pixels; `None` for other signals.

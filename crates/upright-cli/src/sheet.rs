@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use image::{Rgb, RgbImage};
-use upright::samples;
-use upright::tensor::Signal;
+use upright::{Signal, samples};
 
 use crate::figure::{blend, figure};
 use crate::report::{Failure, Result};

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use upright::tensor::Signal;
+use upright::Signal;
 use upright_data::{Strokes, Unusable};
 
 use crate::pixels;
@@ -24,7 +24,7 @@ pub fn save(folder: &Path, stem: &str, signal: Signal, item: &[f32]) -> Result<(
         Signal::Cloud { .. } => (path("xyz"), xyz(item)),
         _ => return pixels::save(&path("png"), signal, item),
     };
-    Ok(upright::artifact::write_whole(&path, text.as_bytes())?)
+    Ok(upright::internal::artifact::write_whole(&path, text.as_bytes())?)
 }
 
 /// One path per stroke, in the sketch's own coordinates.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 use zip::ZipArchive;
 
 use crate::array::Array;

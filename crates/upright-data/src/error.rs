@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use upright::tensor::{Signal, SignalKind};
+use upright::{Signal, SignalKind};
 
 use crate::options::Split;
 use crate::skip::{Skipped, Unusable};

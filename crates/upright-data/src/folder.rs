@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use crate::chain;
 use crate::error::{Error, Found, Result};
@@ -216,8 +216,7 @@ mod tests {
     use crate::item::{Change, Item};
     use crate::options::Allowance;
     use crate::{Hint, Prepare, Source};
-    use upright::dataset::Dataset;
-    use upright::tensor::Signal;
+    use upright::{Dataset, Signal};
 
     fn grey(path: &Path, value: u8) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

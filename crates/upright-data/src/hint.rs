@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use crate::error::{Error, Found};
 use crate::formats;

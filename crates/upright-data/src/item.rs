@@ -1,7 +1,6 @@
 //! One item of the data, and sets of them.
 
-use upright::preprocess::Picture;
-use upright::tensor::SignalKind;
+use upright::{Picture, SignalKind};
 
 use crate::cloud::Cloud;
 use crate::labels::Labels;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use crate::bytes;
 use crate::error::{Error, Result};

@@ -144,7 +144,7 @@ fn read_classes(path: &Path) -> Result<Vec<String>> {
 mod tests {
     use super::*;
     use crate::options::Want;
-    use upright::tensor::Signal;
+    use upright::Signal;
 
     fn names(names: &[&str]) -> Labels {
         Labels::Names(names.iter().map(|&n| n.into()).collect())

@@ -1,4 +1,4 @@
-//! Data as users have it, opened as an [`upright::dataset::Dataset`].
+//! Data as users have it, opened as an [`upright::Dataset`].
 //!
 //! [`open`] takes paths and tells by what lies there, and by the model's signal,
 //! how to read them: a folder of class folders, a folder of items, files of one
@@ -7,8 +7,8 @@
 //! [`FORMATS`] is the table of what is read.
 //!
 //! ```
-//! use upright::dataset::Dataset;
-//! use upright::tensor::Signal;
+//! use upright::Dataset;
+//! use upright::Signal;
 //! use upright_data::{Allowance, Options, Prepare, Want, open};
 //!
 //! let folder = tempfile::tempdir()?;

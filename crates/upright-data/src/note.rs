@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use crate::skip::Skipped;
 

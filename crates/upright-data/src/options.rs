@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use upright::tensor::{Signal, SignalKind};
+use upright::{Signal, SignalKind};
 
 /// How many rows may be unreadable before reading stops.
 #[derive(Debug, Clone, Copy, PartialEq)]

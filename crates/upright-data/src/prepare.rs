@@ -1,8 +1,6 @@
 //! From items as they are stored to items as the model takes them.
 
-use upright::Error;
-use upright::model::Model;
-use upright::tensor::{Signal, SignalKind};
+use upright::{Error, Model, Signal, SignalKind};
 
 use crate::formats;
 use crate::item::{Change, Item};

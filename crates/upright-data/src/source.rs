@@ -1,11 +1,10 @@
-//! [`Source`]: rows of any format as an [`upright::dataset::Dataset`].
+//! [`Source`]: rows of any format as an [`upright::Dataset`].
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
-use upright::dataset::{Dataset, Loaded};
-use upright::tensor::{Batch, Signal};
+use upright::{Batch, Dataset, Loaded, Signal};
 
 use crate::choice::{draw, kept};
 use crate::error::{Error, Result};

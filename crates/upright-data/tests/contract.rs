@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use tempfile::tempdir;
-use upright::tensor::{Signal, SignalKind};
+use upright::{Signal, SignalKind};
 use upright_data::{
     Allowance, Change, FORMATS, Format, Holds, Item, Options, Prepare, Read, Want, open, supported,
 };

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use tempfile::tempdir;
-use upright::dataset::Dataset;
-use upright::tensor::Signal;
+use upright::{Dataset, Signal};
 use upright_data::{Allowance, Note, Options, Prepare, Source, Split, Want, open};
 
 fn source(path: &Path, want: Want, signal: Signal) -> Source {

@@ -4,13 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config, Consistency, FitData, Silent};
-use upright::config::Part;
-use upright::dataset::Dataset;
-use upright::model::{Model, Options};
-use upright::samples;
-use upright::tensor::Batch;
+use upright::{
+    Artifact, Batch, Canonicalizer, Config, Consistency, Dataset, FitData, Model, ModelOptions,
+    Part, Silent, samples,
+};
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};
 
@@ -99,7 +96,8 @@ fn given(args: &Args, path: &Path, data: &Path) -> Result<(Canonicalizer, Batch<
 }
 
 fn built_in(count: usize) -> upright::Result<(Canonicalizer, Batch<'static>)> {
-    let model = Model::from_bytes("built-in digits", samples::glyph_model(), &Options::default())?;
+    let model =
+        Model::from_bytes("built-in digits", samples::glyph_model(), &ModelOptions::default())?;
     let config = Config::of_signal(model.signal());
     let training = samples::digits(2000, 1)?;
     let c = config.fit(model, &FitData::new(&training), &mut Silent)?;

@@ -6,13 +6,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, transformed_copies};
-use upright::config::Part;
-use upright::dataset::{CHUNK, Dataset};
 use upright::gate::{self, Calibration, Case, Look};
-use upright::search;
-use upright::stats::Share;
-use upright::tensor::Batch;
+use upright::internal::canonicalizer::transformed_copies;
+use upright::internal::dataset::CHUNK;
+use upright::{Batch, Canonicalizer, Dataset, Part, Share, search};
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};
 
@@ -158,7 +155,7 @@ fn part(word: &str) -> Part {
     let start = Part::new(words.next().unwrap_or_default());
     words
         .filter_map(|setting| setting.split_once('='))
-        .fold(start, |part, (name, value)| part.with(name, upright::config::Value::parse(value)))
+        .fold(start, |part, (name, value)| part.with(name, upright::Value::parse(value)))
 }
 
 fn measure(args: &Args, c: &Canonicalizer, name: &str, inputs: &Inputs) -> upright::Result<Line> {

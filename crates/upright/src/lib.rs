@@ -1,19 +1,235 @@
 //! upright makes a pretrained classifier robust to rotation, scale and shear
-//! at test time, without retraining it: an input that looks unfamiliar is
-//! searched for the view that looks most familiar, and that view is
-//! classified; familiar inputs pass through untouched.
+//! at test time, without retraining it.
+//!
+//! A frozen classifier knows its inputs as they were in training. Turn one, and
+//! it looks unfamiliar inside the network. upright measures that with an
+//! *energy* (lower = more familiar). An input with a low energy passes through
+//! untouched, at the cost of one forward pass. For any other, upright searches
+//! for the *view* (the input under some rotation, scale and shear) that looks
+//! most familiar, and lets the classifier answer for that view.
+//!
+//! # Fit and predict
+//!
+//! A fit needs the model, an ONNX file, and labelled upright samples: the
+//! *bank* of what is familiar. Some of them are held out, to calibrate the
+//! *gate*, which decides what is searched and which views are believed, and to
+//! prove the result. Images, strokes and point clouds are plain `f32` arrays.
+//!
+//! ```
+//! use upright::{Batch, Config, FitData, Model, ModelOptions, Samples, Signal, Silent, samples};
+//!
+//! # fn main() -> upright::Result<()> {
+//! // Any arrays will do; these hold digits of 40 x 40 pixels with values in 0..1.
+//! let digits = samples::digits(200, 1)?;
+//! let (pixels, labels) = (digits.batch().data(), digits.labels().unwrap().to_vec());
+//!
+//! let batch = Batch::borrowed(Signal::image(1, 40, 40), pixels)?;
+//! let data = Samples::labelled(batch, labels)?;
+//! let model = Model::from_bytes("digits", samples::glyph_model(), &ModelOptions::default())?;
+//! let config = Config { budget: 10, calibration: 40, ..Config::default() };
+//! let canonicalizer = config.fit(model, &FitData::new(&data), &mut Silent)?;
+//!
+//! let report = canonicalizer.report();
+//! println!("transformed: {:.0} %, was {:.0} %",
+//!     report.transformed.after.percent(), report.transformed.before.percent());
+//! for answer in canonicalizer.predict(samples::digits(3, 7)?.batch())? {
+//!     println!("{} {:?} after {} views", answer.label, answer.verdict, answer.evaluations);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Model::load`] reads a file. A [`Canonicalizer`] is a cheap handle: clone it
+//! into as many threads as you like. [`Prediction::map`] tells where each point
+//! of the view lies in the input. Data that do not fit into memory implement
+//! [`Dataset`]; the crate `upright-data` does so for folders and files.
+//!
+//! # Save and load
+//!
+//! An artifact holds everything but the model. It refuses any other model than
+//! its own, and notices damage.
+//!
+//! ```
+//! use upright::{Artifact, Config, FitData, Model, Silent, samples};
+//!
+//! # fn main() -> upright::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("digits.upright");
+//! # let model = Model::from_bytes("digits", samples::glyph_model(), &Default::default())?;
+//! # let config = Config { budget: 10, calibration: 40, ..Config::default() };
+//! # let fitted = config.fit(model, &FitData::new(&samples::digits(200, 1)?), &mut Silent)?;
+//! fitted.save(&path)?;
+//!
+//! let artifact = Artifact::read(&path)?;
+//! let options = artifact.manifest.options.clone();
+//! let model = Model::from_bytes("digits", samples::glyph_model(), &options)?;
+//! let loaded = artifact.join(model)?;
+//!
+//! let digits = samples::digits(3, 7)?;
+//! assert_eq!(loaded.predict(digits.batch())?, fitted.predict(digits.batch())?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Choose the parts
+//!
+//! What happens is up to seven parts, one per [`Role`]: the *score* computes
+//! energies, the *proposer* names poses worth a look, the *search* chooses the
+//! views, the *readout* makes one answer of them, the *gate* decides whom to
+//! search and what to believe, *abstain* withholds doubtful answers, and the
+//! *router* may send unfamiliar inputs to a second model. Each has a module
+//! with a table of rows, and a [`Part`] is the name of a row with its settings.
+//!
+//! ```
+//! use upright::{Config, Part, Role, SpaceConfig};
+//!
+//! # fn main() -> upright::Result<()> {
+//! for row in Role::Score.rows() {
+//!     println!("{}: {}", row.name, row.about);
+//! }
+//! let config = Config { space: SpaceConfig::parse("rotate")?, ..Config::default() }
+//!     .with(Role::Score, Part::new("knn").number("k", 3.0))
+//!     .with(Role::Gate, Part::new("always"));
+//! config.check()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A score of your own
+//!
+//! A row is a name, its settings and how to make the part; once added it is
+//! known like the others, in configs and in artifacts. The same goes for the
+//! other roles.
+//!
+//! ```
+//! use upright::score::{self, Make, Needs, Score};
+//! use upright::{Config, Cotangents, Kind, Matrix, Outputs, Part, Role, State};
+//! # use upright::{FitData, Model, Silent, samples};
+//!
+//! /// The less the first class leads the second, the less familiar.
+//! #[derive(Debug)]
+//! struct Lead;
+//!
+//! /// The classes of the largest and of the second largest logit.
+//! fn first_two(logits: &[f32]) -> (usize, usize) {
+//!     let mut order: Vec<usize> = (0..logits.len()).collect();
+//!     order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+//!     (order[0], order[1])
+//! }
+//!
+//! impl Score for Lead {
+//!     fn energy(&self, outputs: &Outputs) -> Vec<f32> {
+//!         let energy = |row: &[f32]| {
+//!             let (first, second) = first_two(row);
+//!             row[second] - row[first]
+//!         };
+//!         outputs.logits.iter().map(energy).collect()
+//!     }
+//!
+//!     // Only searches that refine by gradient ask for this.
+//!     fn pullback(&self, outputs: &Outputs) -> Cotangents {
+//!         let mut d = Matrix::zeros(outputs.len(), outputs.logits.cols());
+//!         for (i, row) in outputs.logits.iter().enumerate() {
+//!             let (first, second) = first_two(row);
+//!             d.row_mut(i)[first] = -1.0;
+//!             d.row_mut(i)[second] = 1.0;
+//!         }
+//!         Cotangents { logits: Some(d), features: vec![None; outputs.features.len()] }
+//!     }
+//!
+//!     // Nothing was learnt from the bank.
+//!     fn state(&self) -> State {
+//!         State::new()
+//!     }
+//! }
+//!
+//! static LEAD: Kind<Make> = Kind {
+//!     name: "lead",
+//!     about: "second largest logit minus largest",
+//!     params: &[],
+//!     make: Make {
+//!         needs: |_| Needs::default(),
+//!         fit: |_, _| Ok(Box::new(Lead)),
+//!         load: |_, _| Ok(Box::new(Lead)),
+//!     },
+//! };
+//!
+//! # fn main() -> upright::Result<()> {
+//! score::add(&LEAD)?;
+//! let config = Config::default().with(Role::Score, Part::new("lead"));
+//! # let config = Config { budget: 10, calibration: 40, ..config };
+//! # let model = Model::from_bytes("digits", samples::glyph_model(), &Default::default())?;
+//! # config.fit(model, &FitData::new(&samples::digits(100, 1)?), &mut Silent)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A model of your own
+//!
+//! A classifier need not be an ONNX file: whatever implements
+//! [`engine::Engine`] can be one. This one compares pixels with class means.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use upright::engine::{Engine, Input, Lane, Value};
+//! use upright::{Config, FitData, Model, ModelInfo, Part, Result, Role, Signal, Silent, samples};
+//!
+//! #[derive(Debug)]
+//! struct Means(Vec<Vec<f32>>);
+//!
+//! impl Engine for Means {
+//!     fn name(&self) -> &'static str {
+//!         "means"
+//!     }
+//!
+//!     fn lanes(&self) -> usize {
+//!         1
+//!     }
+//!
+//!     // The one input is `[N, 1, 40, 40]`; the first and here only output is the logits.
+//!     fn run_on(&self, _: Lane, inputs: &[Input<'_>], wanted: &[usize]) -> Result<Vec<Value>> {
+//!         let near = |x: &[f32], mean: &[f32]| -> f32 {
+//!             -0.1 * x.iter().zip(mean).map(|(a, b)| (a - b).powi(2)).sum::<f32>()
+//!         };
+//!         let items = inputs[0].data.chunks(1600);
+//!         let logits = items.flat_map(|x| self.0.iter().map(move |mean| near(x, mean)));
+//!         let shape = vec![inputs[0].shape[0], self.0.len()];
+//!         let logits = Value { shape, data: logits.collect::<Vec<_>>().into() };
+//!         Ok(vec![logits; wanted.len()])
+//!     }
+//! }
+//!
+//! # fn main() -> Result<()> {
+//! let digits = samples::digits(200, 1)?;
+//! let mut means = vec![vec![0.0; 1600]; 10];
+//! for (i, &class) in digits.labels().unwrap().iter().enumerate() {
+//!     let pixels = digits.batch().item(i);
+//!     means[class as usize].iter_mut().zip(pixels).for_each(|(m, p)| *m += p / 20.0);
+//! }
+//! let info = ModelInfo::new("means", Signal::image(1, 40, 40));
+//! let model = Model::from_engine(Arc::new(Means(means)), info)?;
+//! let config = Config::default().with(Role::Score, Part::new("energy"));
+//! # let config = Config { budget: 10, calibration: 20, ..config };
+//! let canonicalizer = config.fit(model, &FitData::new(&digits), &mut Silent)?;
+//! # canonicalizer.predict(samples::digits(3, 7)?.batch())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! More programs are in the repository's `examples` folders.
 #![forbid(unsafe_code)]
 
 pub mod abstain;
-pub mod artifact;
+mod artifact;
 pub mod axes;
-pub mod canonicalizer;
-pub mod config;
-pub mod copies;
-pub mod dataset;
+mod canonicalizer;
+mod config;
+mod copies;
+mod dataset;
 pub mod engine;
-pub mod error;
+mod error;
 pub mod gate;
+<<<<<<< HEAD
 mod hint;
 pub mod linalg;
 pub mod map;
@@ -21,27 +237,70 @@ pub mod model;
 pub mod onnx;
 pub mod outputs;
 pub mod preprocess;
+=======
+mod linalg;
+mod map;
+mod model;
+mod onnx;
+mod outputs;
+mod preprocess;
+>>>>>>> face
 pub mod proposer;
 pub mod readout;
-pub mod reduce;
-pub mod registry;
-pub mod role;
+mod reduce;
+mod registry;
+mod role;
 mod rotation;
 pub mod router;
 pub mod samples;
 pub mod score;
 pub mod search;
-pub mod seed;
-pub mod space;
-pub mod state;
-pub mod stats;
-pub mod tensor;
-pub mod trace;
-pub mod tune;
-pub mod warp;
+mod seed;
+mod space;
+mod state;
+mod stats;
+mod tensor;
+mod trace;
+mod tune;
+mod warp;
 
+pub use artifact::{Artifact, Manifest};
+pub use canonicalizer::{
+    Accuracy, Advice, Canonicalizer, Config, Consistency, FitData, FitReport, Orbit, Prediction,
+    Silent, Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+};
+pub use config::{Domain, Param, Part, Settings, Tuning, Value};
+pub use dataset::{Dataset, Loaded, Samples};
 pub use error::{Error, Result};
+<<<<<<< HEAD
 pub use hint::Hint;
+=======
+pub use map::Map;
+pub use model::{Model, ModelInfo, Options as ModelOptions, Tap, Tapped};
+pub use outputs::{Cotangents, Head, Outputs};
+pub use preprocess::{Channels, Filter, Overrides, Picture, Preprocess, Resize, Size};
+pub use reduce::Reduce;
+pub use registry::{Kind, Row};
+pub use role::{Parts, Role};
+pub use router::Models;
+pub use space::{AxisConfig, Space, SpaceConfig};
+pub use state::State;
+pub use stats::Share;
+pub use tensor::{Batch, Matrix, Signal, SignalKind};
+pub use trace::{Proposed, Trace};
+pub use tune::{Progress, Protocol};
+pub use warp::{Kernel, Padding, Resample, View, warp};
+
+/// What the other crates of the workspace and the tests use beside the public face. It may
+/// change with any version.
+#[doc(hidden)]
+pub mod internal {
+    macro_rules! open {
+        ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
+    }
+    open! { artifact canonicalizer dataset onnx registry seed space state stats tensor tune warp }
+}
+>>>>>>> face
 
 /// The README's Rust example, run as a test.
 #[cfg(doctest)]

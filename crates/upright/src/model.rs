@@ -30,7 +30,8 @@ use batching::{Batching, joined};
 use description::Description;
 use gradient::Gradient;
 use network::Network;
-pub use options::{AUTO, Options, Tap};
+pub(crate) use options::AUTO;
+pub use options::{Options, Tap};
 pub use own::ModelInfo;
 pub use taps::Tapped;
 

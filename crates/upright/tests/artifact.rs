@@ -1,17 +1,14 @@
 //! Artifacts: the same bytes, and damage of any kind noticed.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent};
-use upright::config::Part;
-use upright::model::{Model, Options, Tap};
-use upright::reduce::Reduce;
-use upright::role::Role;
-use upright::samples;
+use upright::{
+    Artifact, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Reduce, Role, Silent, Tap,
+    samples,
+};
 
 fn model() -> Model {
     let taps = vec![Tap { name: "auto".into(), reduce: Reduce::None }];
-    let options = Options { taps, ..Options::default() };
+    let options = ModelOptions { taps, ..ModelOptions::default() };
     Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
 }
 
@@ -95,7 +92,7 @@ fn another_model_is_refused_with_both_fingerprints() {
     let mut other = samples::glyph_model().to_vec();
     let at = other.len() / 2;
     other[at] ^= 1;
-    let options = Options::default();
+    let options = ModelOptions::default();
     let other = Model::from_bytes("other", &other, &options).unwrap();
     let e = artifact.join(other).unwrap_err();
     assert_eq!(e.code(), "artifact::model");

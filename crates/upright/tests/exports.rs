@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 use safetensors::SafeTensors;
 use support::on_every_engine;
-use upright::model::{Model, Options, Tap};
-use upright::tensor::{Batch, Matrix, Signal};
+use upright::{Batch, Matrix, Model, ModelOptions, Signal, Tap};
 
 const NETWORKS: [&str; 6] = ["resnet", "efficientnet", "vit", "deit", "lstm", "pointnet"];
 const EXPORTS: [&str; 4] = ["script-fixed", "script-dynamic", "dynamo-fixed", "dynamo-dynamic"];
@@ -60,7 +59,7 @@ fn assert_close(what: &str, got: &Matrix, want: &Matrix) {
 fn the_tap_found_in_every_export_holds_the_features_of_pytorch() {
     for (network, file) in exports() {
         let truth = truth(network);
-        for options in on_every_engine(&Options::default()) {
+        for options in on_every_engine(&ModelOptions::default()) {
             let what = format!("{file} on {}", options.engine);
             let model =
                 Model::load(path(&file), &options).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -76,7 +75,7 @@ fn the_tap_found_in_every_export_holds_the_features_of_pytorch() {
 fn the_head_of_every_export_makes_the_logits_out_of_the_features() {
     for (network, file) in exports() {
         let truth = truth(network);
-        let model = Model::load(path(&file), &Options::default()).unwrap();
+        let model = Model::load(path(&file), &ModelOptions::default()).unwrap();
         let head = model.head().unwrap_or_else(|| panic!("{file} has no head"));
         let mut logits = Matrix::zeros(truth.features.rows(), head.bias.len());
         for (i, f) in truth.features.iter().enumerate() {
@@ -94,9 +93,9 @@ fn a_final_softmax_is_noticed_and_left_out() {
     let truth = truth("pointnet");
     for export in EXPORTS {
         let file = format!("pointnet-{export}.onnx");
-        let model = Model::load(path(&file), &Options::default()).unwrap();
+        let model = Model::load(path(&file), &ModelOptions::default()).unwrap();
         assert_eq!(model.ending().activation.as_deref(), Some("Softmax"), "{file}");
-        let tapped = Options { taps: vec![Tap::new("output")], ..Options::default() };
+        let tapped = ModelOptions { taps: vec![Tap::new("output")], ..ModelOptions::default() };
         let model = Model::load(path(&file), &tapped).unwrap();
         let out = model.run(&Batch::new(model.signal(), truth.input.clone()).unwrap()).unwrap();
         assert_close(&file, &out.features[0], &truth.output);
@@ -106,7 +105,7 @@ fn a_final_softmax_is_noticed_and_left_out() {
 #[test]
 fn fixed_batches_are_honoured_and_signals_recognised() {
     for (network, file) in exports() {
-        let model = Model::load(path(&file), &Options::logits_only()).unwrap();
+        let model = Model::load(path(&file), &ModelOptions::logits_only()).unwrap();
         assert_eq!(model.micro_batch(), if file.contains("fixed") { 1 } else { 8 }, "{file}");
         let kind = match model.signal() {
             Signal::Image { .. } => "image",
@@ -126,14 +125,14 @@ fn fixed_batches_are_honoured_and_signals_recognised() {
 #[test]
 fn every_candidate_of_every_export_can_be_tapped() {
     for (network, file) in exports() {
-        let graph = upright::onnx::Graph::load(path(&file)).unwrap();
+        let graph = upright::internal::onnx::Graph::load(path(&file)).unwrap();
         let candidates = graph.candidates("output");
         assert!(candidates.iter().any(|c| c.head), "{file}");
         let taps = candidates.iter().map(|c| Tap::new(&c.name)).collect();
-        let bare = Model::load(path(&file), &Options::logits_only()).unwrap();
+        let bare = Model::load(path(&file), &ModelOptions::logits_only()).unwrap();
         let batch = Batch::new(bare.signal(), truth(network).input).unwrap();
         let bare = bare.run(&batch).unwrap();
-        for options in on_every_engine(&Options { taps, ..Options::default() }) {
+        for options in on_every_engine(&ModelOptions { taps, ..ModelOptions::default() }) {
             let what = format!("{file} with all taps on {}", options.engine);
             let model =
                 Model::load(path(&file), &options).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -146,12 +145,12 @@ fn every_candidate_of_every_export_can_be_tapped() {
 fn results_do_not_depend_on_batches_or_threads() {
     for (network, options) in ["resnet", "vit", "lstm"]
         .into_iter()
-        .flat_map(|n| on_every_engine(&Options::default()).into_iter().map(move |o| (n, o)))
+        .flat_map(|n| on_every_engine(&ModelOptions::default()).into_iter().map(move |o| (n, o)))
     {
         let file = path(&format!("{network}-script-dynamic.onnx"));
         let input = truth(network).input;
         let load = |threads| {
-            Model::load(&file, &Options { threads: Some(threads), ..options.clone() }).unwrap()
+            Model::load(&file, &ModelOptions { threads: Some(threads), ..options.clone() }).unwrap()
         };
         let model = load(1);
         let three = Batch::new(model.signal(), input).unwrap();

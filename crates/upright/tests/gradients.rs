@@ -8,10 +8,7 @@ use std::path::PathBuf;
 
 use safetensors::SafeTensors;
 use support::on_every_engine;
-use upright::model::{Model, Options, Tap};
-use upright::outputs::Cotangents;
-use upright::reduce::Reduce;
-use upright::tensor::{Batch, Matrix};
+use upright::{Batch, Cotangents, Matrix, Model, ModelOptions, Reduce, Tap};
 
 const NETWORKS: [&str; 5] = ["resnet", "efficientnet", "vit", "deit", "pointnet"];
 const EXPORTS: [&str; 4] = ["script-fixed", "script-dynamic", "dynamo-fixed", "dynamo-dynamic"];
@@ -55,10 +52,9 @@ fn the_gradient_of_every_export_is_that_of_pytorch() {
     for network in NETWORKS {
         let file = format!("{network}.gradient.safetensors");
         let get = |name: &str| tensor(&file, name);
-        for (export, options) in EXPORTS
-            .into_iter()
-            .flat_map(|e| on_every_engine(&Options::default()).into_iter().map(move |o| (e, o)))
-        {
+        for (export, options) in EXPORTS.into_iter().flat_map(|e| {
+            on_every_engine(&ModelOptions::default()).into_iter().map(move |o| (e, o))
+        }) {
             let file = format!("{network}-{export}.onnx");
             let name = format!("{file} on {}", options.engine);
             let model = Model::load(path(&file), &options).unwrap();
@@ -84,7 +80,7 @@ fn the_gradient_of_every_export_is_that_of_pytorch() {
 fn a_network_without_gradient_says_which_operator_lacks_one() {
     for export in EXPORTS {
         let name = format!("lstm-{export}.onnx");
-        let model = Model::load(path(&name), &Options::default()).unwrap();
+        let model = Model::load(path(&name), &ModelOptions::default()).unwrap();
         let e = model.differentiable().unwrap_err();
         assert!(e.to_string().ends_with("no gradient rule for: LSTM"), "{e}");
         assert_eq!(e.code(), "onnx::gradient");
@@ -95,12 +91,12 @@ fn a_network_without_gradient_says_which_operator_lacks_one() {
 fn gradients_do_not_depend_on_batches_or_threads() {
     for (network, options) in ["resnet", "vit"]
         .into_iter()
-        .flat_map(|n| on_every_engine(&Options::default()).into_iter().map(move |o| (n, o)))
+        .flat_map(|n| on_every_engine(&ModelOptions::default()).into_iter().map(move |o| (n, o)))
     {
         let file = format!("{network}.gradient.safetensors");
         let d = tensor(&file, "d_logits");
         let load = |threads| {
-            let options = Options { threads: Some(threads), ..options.clone() };
+            let options = ModelOptions { threads: Some(threads), ..options.clone() };
             Model::load(path(&format!("{network}-script-dynamic.onnx")), &options).unwrap()
         };
         let model = load(1);
@@ -119,12 +115,12 @@ fn gradients_do_not_depend_on_batches_or_threads() {
 #[test]
 fn reductions_and_preprocessing_are_pulled_back_too() {
     // Differences of <c, features> along single raw pixels.
-    let mut options = Options {
+    let mut options = ModelOptions {
         taps: vec![
             Tap::auto(),
             Tap::new("/layer2/relu/Relu_output_0").reduced(Reduce::Pool { dim: 20, seed: 1 }),
         ],
-        ..Options::default()
+        ..ModelOptions::default()
     };
     options.preprocess.set("mean", "0.4,0.5,0.6").unwrap();
     options.preprocess.set("std", "0.2,0.3,0.25").unwrap();
@@ -139,7 +135,7 @@ fn reductions_and_preprocessing_are_pulled_back_too() {
             Ok(Cotangents { logits: Some(rows(o.logits.cols())), features })
         })
         .unwrap();
-    let scalar = |o: &upright::outputs::Outputs| -> f64 {
+    let scalar = |o: &upright::Outputs| -> f64 {
         let parts = std::iter::once(&o.logits).chain(&o.features);
         let dot = |m: &Matrix| -> f64 {
             m.data().iter().zip(wave(m.cols())).map(|(a, b)| f64::from(a * b)).sum()

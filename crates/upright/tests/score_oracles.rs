@@ -10,10 +10,8 @@ use std::path::PathBuf;
 
 use safetensors::SafeTensors;
 use serde::Deserialize;
-use upright::config::{Part, Value};
-use upright::outputs::{Head, Outputs};
 use upright::score::{self, Bank};
-use upright::tensor::Matrix;
+use upright::{Head, Matrix, Outputs, Part, Value};
 
 #[derive(Deserialize)]
 struct Case {

@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use upright::map::Map;
-use upright::tensor::{Batch, Signal};
-use upright::warp::{Kernel, Padding, Resample, View, border_colour, pullback, warp};
+use upright::internal::warp::{border_colour, pullback};
+use upright::{Batch, Kernel, Map, Padding, Resample, Signal, View, warp};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -283,7 +282,7 @@ fn a_stroke_moves_like_a_drawing_of_it() {
     let stroke = Batch::new(Signal::Strokes { length: 4 }, stroke).unwrap();
     for map in [QUARTER, Map::Plane([1.0, 0.0, 4.0 / 9.0, 0.0, 1.0, -2.0 / 9.0])] {
         let view = one(&drawing, map, &with(Kernel::Nearest, Padding::Zeros));
-        let at = upright::tensor::argmax(&view);
+        let at = upright::internal::tensor::argmax(&view);
         let moved = one(&stroke, map, &Resample::default());
         let want = [centred(at % size), centred(at / size), 1.0];
         assert_close(&moved[..3], &want, 1e-6, "stroke");

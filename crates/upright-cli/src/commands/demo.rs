@@ -4,15 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
-use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, FitData, Posed, Prediction, Silent};
-use upright::config::{Part, Value};
-use upright::dataset::{Dataset, Samples};
-use upright::model::{Model, Options, Tap};
-use upright::reduce::Reduce;
-use upright::role::Role;
-use upright::samples;
-use upright::warp::{View, warp};
+use upright::internal::canonicalizer::Posed;
+use upright::{
+    Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce, Role,
+    Samples, Silent, Tap, Value, View, samples, warp,
+};
 
 use super::eval::Tally;
 use super::setup::PartArgs;
@@ -153,11 +149,11 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let start = Instant::now();
     let scene = args.signal.scene();
-    let options = Options {
+    let options = ModelOptions {
         taps: vec![Tap { name: "auto".into(), reduce: Reduce::None }],
         threads: common.threads.map(std::num::NonZeroUsize::get),
         engine: common.engine(),
-        ..Options::default()
+        ..ModelOptions::default()
     };
     let model = Model::from_bytes(scene.title, scene.model, &options)?;
     let names = scene.names.iter().map(|&name| name.into()).collect();

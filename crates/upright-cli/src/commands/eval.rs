@@ -4,9 +4,8 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use upright::canonicalizer::{Answered, Canonicalizer, Posed, Verdict};
-use upright::dataset::Dataset;
-use upright::stats::Share;
+use upright::internal::canonicalizer::{Answered, Posed};
+use upright::{Canonicalizer, Dataset, Share, Verdict};
 use upright_data::Source;
 
 use super::fit::note;

@@ -3,13 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
-use upright::dataset::Dataset;
 use upright::gate::Reason;
-use upright::role::Role;
-use upright::tensor::Batch;
-use upright::trace::Trace;
-use upright::warp::{View, warp};
+use upright::{Batch, Canonicalizer, Dataset, Prediction, Role, Trace, Verdict, View, warp};
 use upright_data::Want;
 
 use super::predict::OtherParts;
@@ -100,7 +95,7 @@ pub fn write(c: &Canonicalizer, batch: &Batch, name: &str, path: &Path) -> Resul
     } else {
         html::explain_page(&svg, name)
     };
-    Ok(upright::artifact::write_whole(path, text.as_bytes())?)
+    Ok(upright::internal::artifact::write_whole(path, text.as_bytes())?)
 }
 
 fn explain(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explained>> {

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Advice, Config, FitData, FitReport, Transforms, TuneReport, Watch};
-use upright::config::Part;
-use upright::dataset::Dataset;
-use upright::model::{Model, Options};
-use upright::role::Role;
 use upright::router::Models;
+use upright::{
+    Advice, Config, Dataset, FitData, FitReport, Model, ModelOptions, Part, Role, Transforms,
+    TuneReport, Watch,
+};
 use upright_data::{Source, Split, Want};
 
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
@@ -171,7 +170,10 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         let files = (args.model.as_path(), &options);
         let tuned = tune::run(&config, protocol, files, &given, &log, &mut bars, common)?;
         let names = model.class_names().map(<[String]>::to_vec);
-        model = Model::load(&args.model, &Options { taps: tuned.taps.clone(), ..options.clone() })?;
+        model = Model::load(
+            &args.model,
+            &ModelOptions { taps: tuned.taps.clone(), ..options.clone() },
+        )?;
         if let Some(names) = names {
             model = model.with_class_names(names);
         }
@@ -181,7 +183,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         config = tuned.config;
     }
     let second = match &args.switch {
-        Some(path) => Some(Model::load(path, &Options { taps: vec![], ..options })?),
+        Some(path) => Some(Model::load(path, &ModelOptions { taps: vec![], ..options })?),
         None => None,
     };
     let fitted = config.fit(Models { first: model, second }, &given, &mut bars);
@@ -198,7 +200,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         });
     }
     let bytes = fitted.to_bytes()?;
-    upright::artifact::write_whole(&path, &bytes)?;
+    upright::internal::artifact::write_whole(&path, &bytes)?;
     let (advice, sentence) = fitted.report().advice();
     if common.json {
         let row = Fitted {

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use upright::model::Model;
-use upright::onnx::Graph;
+use upright::Model;
+use upright::internal::onnx::Graph;
 
 use super::setup::ModelArgs;
 use crate::Common;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use upright::canonicalizer::Canonicalizer;
+use upright::Canonicalizer;
 use upright_data::{Source, Want};
 
 use super::predict::OtherParts;

@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use upright::config::{Param, Value};
-use upright::registry::{Row, rows};
-use upright::role::Role;
-use upright::{axes, engine, space};
+use upright::internal::registry::rows;
+use upright::internal::space;
+use upright::{Param, Role, Row, Value, axes, engine};
 
 use crate::Common;
 use crate::report::Result;

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
-use upright::dataset::{CHUNK, Dataset};
-use upright::tensor::Batch;
-use upright::warp::{View, warp};
+use upright::internal::dataset::CHUNK;
+use upright::{Batch, Canonicalizer, Dataset, Prediction, Verdict, View, warp};
 use upright_data::{Source, Want};
 
 use super::fit::note;

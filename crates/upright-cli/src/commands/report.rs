@@ -4,10 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Transforms, Verdict};
-use upright::role::Role;
-use upright::tensor::Batch;
-use upright::warp::{View, warp};
+use upright::{Batch, Canonicalizer, Role, Transforms, Verdict, View, warp};
 
 use super::fit::note;
 use super::judged::{Judged, JudgedArgs};
@@ -116,7 +113,7 @@ pub struct Names {
 
 /// Writes the page and, if asked, the data of its figures.
 pub fn write(page: &Page, path: &Path, csv: Option<&Path>) -> Result<()> {
-    upright::artifact::write_whole(path, page.html.as_bytes())?;
+    upright::internal::artifact::write_whole(path, page.html.as_bytes())?;
     csv.map_or(Ok(()), |folder| page.write_data(folder))
 }
 
@@ -172,7 +169,7 @@ fn cell(c: &Canonicalizer, inputs: &Inputs, outcome: &Outcome) -> Result<Cell> {
 }
 
 /// An input and a view of it, as addresses that hold them.
-pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::map::Map) -> Result<[String; 2]> {
+pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::Map) -> Result<[String; 2]> {
     let view = warp(batch, &[View { item: 0, map }], &c.config().resample)?;
     let draw = |b: &Batch| html::picture(&figure::thumbnail(b.signal(), b.item(0)));
     Ok([draw(batch), draw(&view)])

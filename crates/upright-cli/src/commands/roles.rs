@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use upright::config::Part;
-use upright::role::{Parts, Role};
+use upright::{Part, Parts, Role};
 
 use super::setup::split_setting;
 use crate::report::{Failure, Result};

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::config::{Part, Value};
-use upright::outputs::{Head, Outputs};
 use upright::score::{self, Bank};
-use upright::tensor::Matrix;
+use upright::{Head, Matrix, Outputs, Part, Value};
 use upright_data::{Array, Npz, write_floats};
 
 use crate::Common;

@@ -2,17 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config};
-use upright::config::Value;
-use upright::model::{Model, Options, Tap};
-use upright::preprocess::Overrides;
-use upright::reduce::Reduce;
-use upright::role::Role;
 use upright::router::{self, Models};
-use upright::space::SpaceConfig;
-use upright::tensor::SignalKind;
-use upright::warp::{Padding, Resample};
+use upright::{
+    Artifact, Canonicalizer, Config, Model, ModelOptions, Overrides, Padding, Reduce, Resample,
+    Role, SignalKind, SpaceConfig, Tap, Value,
+};
 use upright_data::{Prepare, Source, Want};
 
 use super::roles::RoleArgs;
@@ -78,7 +72,7 @@ pub enum ReduceArg {
 
 impl ModelArgs {
     /// The library's form of the flags.
-    pub fn options(&self, common: &Common) -> Result<Options> {
+    pub fn options(&self, common: &Common) -> Result<ModelOptions> {
         let reduce = match self.reduce {
             ReduceArg::None => Reduce::None,
             ReduceArg::Mean => Reduce::Mean,
@@ -100,14 +94,14 @@ impl ModelArgs {
             }
         }
         let taps = self.tap.iter().filter(|name| *name != "none");
-        Ok(Options {
+        Ok(ModelOptions {
             taps: taps.map(|name| Tap { name: name.clone(), reduce }).collect(),
             preprocess: overrides,
             kind: self.signal,
             rows: self.points,
             threads: common.threads.map(std::num::NonZeroUsize::get),
             engine: common.engine(),
-            ..Options::default()
+            ..ModelOptions::default()
         })
     }
 }
@@ -223,7 +217,7 @@ pub fn load_with_digest(
     let artifact = Artifact::read(artifact)?;
     let router = &artifact.manifest.config.part(Role::Router).name;
     check_second(router::row(router)?.make.second, second.is_some())?;
-    let mut options = Options {
+    let mut options = ModelOptions {
         threads: common.threads.map(std::num::NonZeroUsize::get),
         ..artifact.manifest.options.clone()
     };
@@ -237,7 +231,7 @@ pub fn load_with_digest(
     let digest = artifact.manifest.digest.clone();
     let first = Model::load(model, &options)?;
     let second = match second {
-        Some(path) => Some(Model::load(path, &Options { taps: vec![], ..first.options() })?),
+        Some(path) => Some(Model::load(path, &ModelOptions { taps: vec![], ..first.options() })?),
         None => None,
     };
     Ok((artifact.join(Models { first, second })?, digest))

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use upright::canonicalizer::{Config, FitData, TuneConfig, TuneReport, TuneWatch, Watch};
-use upright::config::Value;
-use upright::model::{Model, Options};
-use upright::role::Role;
-use upright::tune::{Outcome, Progress, Protocol};
+use upright::internal::tune::Outcome;
+use upright::{
+    Config, FitData, Model, ModelOptions, Progress, Protocol, Role, TuneConfig, TuneReport,
+    TuneWatch, Value, Watch,
+};
 
 use crate::Common;
 use crate::report::{Failure, Result};
@@ -46,7 +46,7 @@ pub fn log_path(artifact: &Path) -> PathBuf {
 pub fn run(
     config: &Config,
     protocol: Protocol,
-    (model, options): (&Path, &Options),
+    (model, options): (&Path, &ModelOptions),
     data: &FitData,
     log: &Path,
     watch: &mut dyn Watch,
@@ -63,8 +63,8 @@ pub fn run(
         protocol,
         ..usual
     };
-    let load = |taps: &[upright::model::Tap]| {
-        Model::load(model, &Options { taps: taps.to_vec(), ..options.clone() })
+    let load = |taps: &[upright::Tap]| {
+        Model::load(model, &ModelOptions { taps: taps.to_vec(), ..options.clone() })
     };
     let mut say = |progress: &Progress<'_>| {
         if common.quiet || common.json {
@@ -77,7 +77,7 @@ pub fn run(
         };
         let best = progress
             .best
-            .and_then(upright::tune::Trial::value)
+            .and_then(upright::internal::tune::Trial::value)
             .map_or("-".into(), |v| format!("{v:.2}"));
         let words: Vec<String> =
             progress.trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -3,11 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use upright::axes;
-use upright::map::Map;
-use upright::preprocess::Picture;
-use upright::tensor::{Batch, Signal};
-use upright::warp::{Kernel, Padding, Resample, View, border_colour, warp};
+use upright::internal::warp::border_colour;
+use upright::{Batch, Kernel, Map, Padding, Picture, Resample, Signal, View, axes, warp};
 use upright_data::decode;
 
 use super::setup;

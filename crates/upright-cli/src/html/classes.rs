@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use upright::canonicalizer::Canonicalizer;
-use upright::stats::Share;
+use upright::{Canonicalizer, Share};
 
 use super::{Figure, Table, legend};
 use crate::plot::{Anchor, Frame, Svg};

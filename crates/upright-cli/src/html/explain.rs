@@ -1,9 +1,8 @@
 //! One input explained in one picture.
 
-use upright::canonicalizer::{Canonicalizer, Prediction, Verdict};
 use upright::gate::Reason;
 use upright::score::Neighbour;
-use upright::trace::Trace;
+use upright::{Canonicalizer, Prediction, Trace, Verdict};
 
 use super::landscape::degrees;
 use super::{heat_map, number};

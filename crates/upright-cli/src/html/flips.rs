@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use upright::canonicalizer::Canonicalizer;
+use upright::Canonicalizer;
 
 use super::{Figure, Table};
 use crate::study::Study;

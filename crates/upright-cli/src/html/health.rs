@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use upright::canonicalizer::{Canonicalizer, Transforms};
+use upright::{Canonicalizer, Transforms};
 
 use super::{Figure, Table};
 use crate::plot::escape;

@@ -1,7 +1,6 @@
 //! Energies of upright and transformed inputs, and of the views found.
 
-use upright::canonicalizer::Canonicalizer;
-use upright::role::Role;
+use upright::{Canonicalizer, Role};
 
 use super::{Figure, Table, legend, number};
 use crate::plot::{Anchor, Frame, Svg};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use upright::canonicalizer::{Canonicalizer, Transforms};
+use upright::{Canonicalizer, Transforms};
 
 use super::{Figure, Material, prose};
 use crate::study::Side;
@@ -23,7 +23,7 @@ pub(super) fn draw(c: &Canonicalizer, material: &Material) -> Figure {
              known, and they may differ from the upright ones in other ways."
             .to_string(),
     }];
-    let wide = |share: &upright::stats::Share| {
+    let wide = |share: &upright::Share| {
         let (low, high) = share.interval();
         format!("{low:.1} to {high:.1} %")
     };

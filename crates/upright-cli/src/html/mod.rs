@@ -19,7 +19,7 @@ mod tradeoff;
 use std::fmt::Write;
 use std::path::Path;
 
-use upright::canonicalizer::Canonicalizer;
+use upright::Canonicalizer;
 
 pub use embed::picture;
 pub use explain::{
@@ -113,7 +113,7 @@ impl Page {
         let tables = self.figures.iter().filter_map(|f| Some((f.id, f.data.as_ref()?)));
         for (name, table) in tables.chain([("inputs", &self.inputs)]) {
             let path = folder.join(format!("{name}.csv"));
-            upright::artifact::write_whole(&path, table.csv().as_bytes())?;
+            upright::internal::artifact::write_whole(&path, table.csv().as_bytes())?;
         }
         Ok(())
     }
@@ -122,9 +122,9 @@ impl Page {
 fn html(material: &Material, figures: &[Figure]) -> String {
     let (advice, sentence) = material.study.advice(material.canonicalizer);
     let kind = match advice {
-        upright::canonicalizer::Advice::Use => "use",
-        upright::canonicalizer::Advice::RetrainInstead => "retrain",
-        upright::canonicalizer::Advice::DoNotUse => "avoid",
+        upright::Advice::Use => "use",
+        upright::Advice::RetrainInstead => "retrain",
+        upright::Advice::DoNotUse => "avoid",
     };
     let mut out = String::from(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use upright::canonicalizer::{Canonicalizer, Verdict};
+use upright::{Canonicalizer, Verdict};
 
 use super::{Figure, Table, legend};
 use crate::plot::{Anchor, Scale, Svg, at};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use upright::canonicalizer::{Canonicalizer, Verdict};
+use upright::{Canonicalizer, Verdict};
 
 use super::{Figure, Table, number};
 use crate::plot::escape;

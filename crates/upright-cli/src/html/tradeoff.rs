@@ -1,8 +1,7 @@
 //! What moving the gate's threshold does to upright and transformed accuracy.
 
-use upright::canonicalizer::{Accuracy, Canonicalizer};
 use upright::gate::Point;
-use upright::stats::Share;
+use upright::{Accuracy, Canonicalizer, Share};
 
 use super::{Figure, Table, legend, number};
 use crate::plot::{Anchor, Frame, Svg};

@@ -1,8 +1,7 @@
 //! Accuracy against budget: some inputs answered again with smaller and with
 //! twice the budget, by the same search behind the same gate.
 
-use upright::canonicalizer::{Accuracy, Canonicalizer};
-use upright::dataset::Dataset;
+use upright::{Accuracy, Canonicalizer, Dataset};
 
 use super::Inputs;
 use crate::Common;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use upright::tensor::Batch;
+use upright::Batch;
 use upright_data::Source;
 
 use super::chained;
@@ -79,7 +79,7 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use upright::tensor::Signal;
+    use upright::Signal;
 
     /// Four items: two equal ones with different labels, a blank one, and another.
     #[test]

@@ -4,12 +4,8 @@
 use std::f32::consts::PI;
 
 use upright::axes::{self, Axis};
-use upright::canonicalizer::Canonicalizer;
-use upright::dataset::CHUNK;
-use upright::space::Space;
-use upright::tensor::Batch;
-use upright::trace::Trace;
-use upright::warp::{View, warp};
+use upright::internal::dataset::CHUNK;
+use upright::{Batch, Canonicalizer, Space, Trace, View, warp};
 
 use crate::report::Result;
 
@@ -223,7 +219,7 @@ fn evaluate(c: &Canonicalizer, batch: &Batch, poses: &[Vec<f32>]) -> Result<(Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use upright::space::SpaceConfig;
+    use upright::SpaceConfig;
 
     #[test]
     fn ranks_run_from_0_to_1_and_equals_share_the_middle() {

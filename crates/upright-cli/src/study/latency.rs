@@ -5,8 +5,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Prediction};
-use upright::warp::{View, warp};
+use upright::{Canonicalizer, Prediction, View, warp};
 
 use super::Inputs;
 use super::budget::sample;

@@ -7,14 +7,14 @@ mod health;
 mod landscape;
 mod latency;
 
-use upright::canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Posed, Prediction, Transforms, Verdict,
-};
-use upright::dataset::{CHUNK, Dataset};
 use upright::gate::{Calibration, Case, Look};
-use upright::seed;
-use upright::stats::{Share, auroc};
-use upright::tensor::Batch;
+use upright::internal::canonicalizer::Posed;
+use upright::internal::dataset::CHUNK;
+use upright::internal::seed;
+use upright::internal::stats::auroc;
+use upright::{
+    Accuracy, Advice, Batch, Canonicalizer, Dataset, Prediction, Share, Transforms, Verdict,
+};
 use upright_data::Source;
 
 pub use budget::{Budget, budgets};

@@ -5,11 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use upright::artifact::Artifact;
-use upright::canonicalizer::Canonicalizer;
-use upright::model::{Model, Options};
-use upright::samples;
-use upright::tensor::{Batch, Signal};
+use upright::{Artifact, Batch, Canonicalizer, Model, ModelOptions, Signal, samples};
 
 /// What the binary did.
 #[derive(Debug)]
@@ -83,7 +79,7 @@ pub(crate) fn model(folder: &Path) {
 /// Writes the embedded classifier with a last bias that lets it see this class in everything.
 pub(crate) fn fixed_model(path: &Path, class: usize) {
     let bytes = samples::glyph_model();
-    let model = Model::from_bytes("glyphs", bytes, &Options::default()).expect("a model");
+    let model = Model::from_bytes("glyphs", bytes, &ModelOptions::default()).expect("a model");
     let mut bias = model.head().expect("a last layer").bias.clone();
     let as_bytes = |v: &[f32]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let old = as_bytes(&bias);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use upright::seed;
+use upright::internal::seed;
 
 use super::{Cloud, POINT_FLOOR};
 use crate::random;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use super::list::{self, LABELS, Line, PATHS, ROWS, SPLITS};
 use super::{Format, Holds, Read};

@@ -4,8 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
-use upright::preprocess::Picture;
-use upright::tensor::SignalKind;
+use upright::{Picture, SignalKind};
 
 use super::{Format, Holds, Read};
 use crate::bytes;

@@ -14,8 +14,7 @@ use std::path::Path;
 
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
-use upright::preprocess::Picture;
-use upright::tensor::SignalKind;
+use upright::{Picture, SignalKind};
 
 use super::{Format, Read};
 use crate::item::{Change, Decoded, Item};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use super::list::{self, LABELS, Line, PATHS, ROWS, SPLITS};
 use super::{Format, Holds, Read};

@@ -140,7 +140,7 @@ fn numbered(named: Vec<String>, options: &Options) -> Labels {
 mod tests {
     use super::*;
     use crate::options::Want;
-    use upright::tensor::Signal;
+    use upright::Signal;
 
     fn opened(name: &str, text: &str) -> Result<Set> {
         let folder = tempfile::tempdir().unwrap();

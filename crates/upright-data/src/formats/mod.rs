@@ -18,7 +18,7 @@ mod xyz;
 
 use std::path::Path;
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 pub(crate) use csv::column;
 pub(crate) use idx::read as read_idx;

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use super::{Format, Holds, Read};
 use crate::array::{self, Array, Number};
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::examples::gz;
     use crate::options::Want;
-    use upright::tensor::Signal;
+    use upright::Signal;
 
     fn options(kind: SignalKind) -> Options {
         let signal = match kind {

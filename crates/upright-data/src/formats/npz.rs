@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use upright::preprocess::Picture;
-use upright::tensor::SignalKind;
+use upright::{Picture, SignalKind};
 
 use super::npy;
 use super::{Format, Holds, Read};
@@ -179,7 +178,7 @@ mod tests {
     use super::*;
     use crate::labels::Labels;
     use crate::options::Want;
-    use upright::tensor::Signal;
+    use upright::Signal;
 
     fn picture(opened: &Set, row: usize) -> Picture {
         match opened.items.item(row).unwrap().item {

@@ -8,7 +8,7 @@ use crate::cloud::{Cloud, FILE_CAP, Fans, capped};
 use crate::examples::texts;
 use crate::item::Item;
 use crate::skip::Unusable;
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 pub(super) const FORMAT: Format = Format {
     name: "off",

@@ -7,7 +7,7 @@ use crate::bytes;
 use crate::cloud::{Cloud, FILE_CAP, Fans, POINT_CAP, capped};
 use crate::item::Item;
 use crate::skip::Unusable;
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 pub(super) const FORMAT: Format = Format {
     name: "ply",

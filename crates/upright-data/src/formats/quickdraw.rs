@@ -7,7 +7,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use serde::Deserialize;
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use super::{Format, Holds, Read};
 use crate::bytes;

@@ -13,7 +13,7 @@ use svgtypes::{
     PathParser, PathSegment, PointsParser, SimplePathSegment, SimplifyingPathParser, Transform,
 };
 
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 use super::{Format, Read};
 use crate::bytes;

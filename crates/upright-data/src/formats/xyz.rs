@@ -11,7 +11,7 @@ use crate::item::Item;
 use crate::skip::Unusable;
 use std::io::Read as _;
 use std::path::Path;
-use upright::tensor::SignalKind;
+use upright::SignalKind;
 
 /// Bytes that tell whether a text holds points.
 const SNIFFED: u64 = 4096;

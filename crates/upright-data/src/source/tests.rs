@@ -1,6 +1,6 @@
 use super::*;
 use crate::item::Item;
-use upright::preprocess::Picture;
+use upright::Picture;
 
 fn pixels(item: Item) -> Vec<f32> {
     let Item::Image(picture) = item else { panic!("{:?}", item.kind()) };

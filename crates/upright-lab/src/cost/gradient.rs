@@ -1,11 +1,7 @@
 //! A forward pass with gradient against one without.
 
 use serde::Serialize;
-use upright::engine;
-use upright::model::{Model, Options};
-use upright::outputs::Cotangents;
-use upright::samples;
-use upright::tensor::{Batch, Matrix};
+use upright::{Batch, Cotangents, Matrix, Model, ModelOptions, engine, samples};
 
 use super::{Network, median, timed};
 
@@ -46,11 +42,11 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
         ready.map(|row| row.name.into()).collect()
     };
     let load = |engine: &String| -> upright::Result<Model> {
-        let model = args.network.open(&Options {
+        let model = args.network.open(&ModelOptions {
             engine: engine.clone(),
             threads: args.network.threads,
             micro_batch: args.micro_batch,
-            ..Options::default()
+            ..ModelOptions::default()
         })?;
         model.differentiable()?;
         Ok(model)

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Subcommand;
-use upright::canonicalizer::{Canonicalizer, Config, FitReport, States};
-use upright::config::Part;
-use upright::model::{Model, Options, Tap};
-use upright::reduce::Reduce;
-use upright::role::Role;
-use upright::state::State;
+use upright::internal::canonicalizer::States;
+use upright::{
+    Canonicalizer, Config, FitReport, Model, ModelOptions, Part, Reduce, Role, State, Tap,
+};
 
 mod gradient;
 mod overhead;
@@ -68,14 +66,14 @@ impl Network {
             None => vec![],
             Some(dim) => vec![Tap { name: self.tap()?, reduce: Reduce::Pool { dim, seed: 0 } }],
         };
-        let mut options = Options { taps, threads: self.threads, ..Options::default() };
+        let mut options = ModelOptions { taps, threads: self.threads, ..ModelOptions::default() };
         if let Some(engine) = &self.engine {
             options.engine.clone_from(engine);
         }
         self.open(&options)
     }
 
-    fn open(&self, options: &Options) -> upright::Result<Model> {
+    fn open(&self, options: &ModelOptions) -> upright::Result<Model> {
         match &self.model {
             Some(path) => Model::load(path, options),
             None => Model::from_bytes("paper", &crate::model::paper(self.width, 10, 0), options),
@@ -85,10 +83,11 @@ impl Network {
     /// The last tensor with positions: what the global average is taken of.
     fn tap(&self) -> upright::Result<String> {
         let graph = match &self.model {
-            Some(path) => upright::onnx::Graph::load(path)?,
-            None => {
-                upright::onnx::Graph::from_bytes("paper", &crate::model::paper(self.width, 10, 0))?
-            }
+            Some(path) => upright::internal::onnx::Graph::load(path)?,
+            None => upright::internal::onnx::Graph::from_bytes(
+                "paper",
+                &crate::model::paper(self.width, 10, 0),
+            )?,
         };
         let output = graph.outputs().first().map(|o| o.name.clone()).unwrap_or_default();
         let flat = ["GlobalAveragePool", "ReduceMean", "Flatten", "Squeeze", "Reshape"];

@@ -1,13 +1,8 @@
 //! Everything around the network against the engine alone.
 
 use serde::Serialize;
-use upright::canonicalizer::{Config, FitData, Silent};
-use upright::config::Part;
-use upright::role::Role;
-use upright::samples;
-use upright::seed::sobol;
-use upright::tensor::Batch;
-use upright::warp::{Resample, View, warp};
+use upright::internal::seed::sobol;
+use upright::{Batch, Config, FitData, Part, Resample, Role, Silent, View, samples, warp};
 
 use super::{Network, median, timed};
 
@@ -85,7 +80,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     Ok(())
 }
 
-fn views(batch: &Batch, budget: usize, space: &upright::space::Space) -> Vec<View> {
+fn views(batch: &Batch, budget: usize, space: &upright::Space) -> Vec<View> {
     let pose = |i: usize, seed: usize| space.draw(&sobol(i as u32, space.cube(), seed as u64));
     (0..batch.len())
         .flat_map(|item| (0..budget).map(move |i| View { item, map: space.map(&pose(i, item)) }))

@@ -8,14 +8,8 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::canonicalizer::Config;
-use upright::config::Part;
-use upright::model::Model;
-use upright::outputs::Outputs;
-use upright::role::Role;
-use upright::samples;
 use upright::score::{self, Bank};
-use upright::tensor::{Batch, Matrix};
+use upright::{Batch, Config, Matrix, Model, Outputs, Part, Role, samples};
 
 use super::{Network, always, timed};
 
@@ -86,7 +80,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     say(&ready);
     for _ in std::io::stdin().lock().lines() {
         let (seconds, found) = timed(|| c.predict(&batch))?;
-        let mean = |part: fn(&upright::canonicalizer::Prediction) -> f64| {
+        let mean = |part: fn(&upright::Prediction) -> f64| {
             found.iter().map(part).sum::<f64>() / found.len().max(1) as f64
         };
         say(&Searched {

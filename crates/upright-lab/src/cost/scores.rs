@@ -2,13 +2,8 @@
 //! score, relative to `energy`.
 
 use serde::Serialize;
-use upright::canonicalizer::{Canonicalizer, Config};
-use upright::config::Part;
-use upright::dataset::Dataset;
-use upright::role::Role;
-use upright::samples;
 use upright::score::{self, Bank};
-use upright::state::State;
+use upright::{Canonicalizer, Config, Dataset, Part, Role, State, samples};
 
 use super::{Network, median, timed};
 
@@ -112,23 +107,18 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
 }
 
 /// A head of the features' width, so that scores that need one have the paper's cost.
-fn head(
-    outputs: &upright::outputs::Outputs,
-    classes: usize,
-) -> upright::Result<upright::outputs::Head> {
+fn head(outputs: &upright::Outputs, classes: usize) -> upright::Result<upright::Head> {
     let width = outputs.features[0].cols();
-    let mut rng = upright::seed::stream(7);
+    let mut rng = upright::internal::seed::stream(7);
     let scale = 1.0 / (width as f32).sqrt();
-    let weight =
-        (0..classes * width).map(|_| (upright::seed::unit(&mut rng) - 0.5) * scale).collect();
-    upright::outputs::Head::new(
-        upright::tensor::Matrix::new(classes, width, weight)?,
-        vec![0.0; classes],
-    )
+    let weight = (0..classes * width)
+        .map(|_| (upright::internal::seed::unit(&mut rng) - 0.5) * scale)
+        .collect();
+    upright::Head::new(upright::Matrix::new(classes, width, weight)?, vec![0.0; classes])
 }
 
 fn bytes(state: &State) -> usize {
-    use upright::state::Data;
+    use upright::internal::state::Data;
     state
         .tensors()
         .values()

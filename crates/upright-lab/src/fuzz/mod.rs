@@ -142,8 +142,11 @@ fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, St
         if over {
             return std::fs::remove_dir_all(folder).map(|()| seen).map_err(|e| e.to_string());
         }
-        let mut dice =
-            Dice(upright::seed::stream(upright::seed::of_index(seed, &purpose, seen.inputs)));
+        let mut dice = Dice(upright::internal::seed::stream(upright::internal::seed::of_index(
+            seed,
+            &purpose,
+            seen.inputs,
+        )));
         let mut bytes = mutate::damaged(&mut dice, seeds, reader.words);
         if reader.packed && dice.below(2) == 0 {
             // Damage below the packing, which would otherwise catch all of it.
@@ -184,7 +187,8 @@ fn attempt(
 
 /// Keeps an input that fails, and says where.
 fn save(out: &Path, reader: &Reader, bytes: &[u8], why: &str) -> String {
-    let content = upright::seed::of_index(0, &String::from_utf8_lossy(bytes), bytes.len());
+    let content =
+        upright::internal::seed::of_index(0, &String::from_utf8_lossy(bytes), bytes.len());
     let path = out.join(format!("{}-{content:016x}-{}", reader.name, reader.file));
     let kept = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&path, bytes));
     match kept {

@@ -147,7 +147,7 @@ mod tests {
     fn the_same_seed_does_the_same_damage_and_other_seeds_other() {
         let seeds = vec![b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n".to_vec()];
         let run = |seed: u64| -> Vec<Vec<u8>> {
-            let mut dice = Dice(upright::seed::stream(seed));
+            let mut dice = Dice(upright::internal::seed::stream(seed));
             (0..200).map(|_| damaged(&mut dice, &seeds, &["OFF", "COFF"])).collect()
         };
         assert_eq!(run(1), run(1));

@@ -4,8 +4,7 @@
 
 use std::path::Path;
 
-use upright::dataset::Dataset;
-use upright::tensor::{Signal, SignalKind};
+use upright::{Dataset, Signal, SignalKind};
 use upright_data::{Allowance, Change, FORMATS, Format, Item, Options, Prepare, Read, Split, Want};
 
 use super::seeds;

@@ -9,9 +9,9 @@ use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use upright::dataset::{Dataset, Samples};
+use upright::internal::tensor::argmax;
 use upright::samples::{NAMES, SIZE, digits};
-use upright::tensor::argmax;
+use upright::{Dataset, Samples};
 
 use super::Settings;
 use super::net::Net;

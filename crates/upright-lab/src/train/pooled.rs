@@ -9,9 +9,8 @@ use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use upright::dataset::{Dataset, Samples};
-use upright::samples;
-use upright::tensor::argmax;
+use upright::internal::tensor::argmax;
+use upright::{Dataset, Samples, samples};
 
 use super::Settings;
 use super::pooled_net::PooledNet;

@@ -5,12 +5,12 @@ use crate::reduce::Reduce;
 use crate::tensor::{Signal, SignalKind};
 
 /// The name of the tap that is found by itself: what the last linear layer reads.
-pub const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// A tensor to tap and what to make of it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tap {
-    /// A tensor's name, or [`AUTO`].
+    /// A tensor's name, or `auto`.
     pub name: String,
     /// How it becomes a vector.
     pub reduce: Reduce,
@@ -38,7 +38,7 @@ impl Tap {
 /// How to load a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
-    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default one tap, [`AUTO`].
+    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default one tap, `auto`.
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,
@@ -61,7 +61,7 @@ pub struct Options {
     /// Threads of the engine; by default one per core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
-    /// The engine's name in [`crate::engine::TABLE`], or [`crate::engine::AUTO`].
+    /// The engine's name in [`crate::engine::TABLE`], or `auto`.
     pub engine: String,
 }
 

@@ -1,7 +1,7 @@
 //! What every axis must do.
 
+use upright::Map;
 use upright::axes::{self, Axis, TABLE};
-use upright::map::Map;
 
 fn draws(axis: &dyn Axis) -> Vec<Vec<f32>> {
     [0.0, 0.1, 0.37, 0.5, 0.73, 0.999_999]
@@ -122,7 +122,7 @@ fn spread(axis: &dyn Axis, count: u32) -> Vec<Vec<f32>> {
     (0..count)
         .map(|i| {
             let mut pose = vec![0.0; axis.size()];
-            axis.draw(&upright::seed::sobol(i, axis.cube(), 3), &mut pose);
+            axis.draw(&upright::internal::seed::sobol(i, axis.cube(), 3), &mut pose);
             pose
         })
         .collect()
@@ -239,7 +239,7 @@ fn the_lattice_of_rotate3_has_small_holes() {
     let sobol: Vec<Vec<f32>> = (0..60)
         .map(|i| {
             let mut pose = vec![0.0; 6];
-            axis.draw(&upright::seed::sobol(i, 3, 11), &mut pose);
+            axis.draw(&upright::internal::seed::sobol(i, 3, 11), &mut pose);
             pose
         })
         .collect();

@@ -1,22 +1,16 @@
 //! What a fit chooses and promises beyond its parts: tuning that resumes,
 //! switching, voting, abstaining, and the conformal share.
 
-use upright::artifact::Artifact;
-use upright::canonicalizer::{
-    Canonicalizer, Config, FitData, Silent, TuneConfig, TuneReport, TuneWatch, Verdict,
-    transformed_copies,
-};
-use upright::config::Part;
 use upright::gate::{self, Calibration, Case, Look};
-use upright::model::{Model, Options, Tap};
-use upright::role::Role;
+use upright::internal::canonicalizer::transformed_copies;
 use upright::router::Models;
-use upright::samples;
-use upright::tensor::Batch;
-use upright::tune::Protocol;
+use upright::{
+    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Protocol, Role,
+    Silent, Tap, TuneConfig, TuneReport, TuneWatch, Verdict, samples,
+};
 
 fn load(taps: &[Tap]) -> upright::Result<Model> {
-    let options = Options { taps: taps.to_vec(), ..Options::default() };
+    let options = ModelOptions { taps: taps.to_vec(), ..ModelOptions::default() };
     Model::from_bytes("glyphs", samples::glyph_model(), &options)
 }
 
@@ -34,7 +28,7 @@ fn sevens() -> Model {
     bias[7] += 1e4;
     let mut other = bytes.to_vec();
     other[at..at + old.len()].copy_from_slice(&in_file(&bias));
-    Model::from_bytes("sevens", &other, &Options::default()).unwrap()
+    Model::from_bytes("sevens", &other, &ModelOptions::default()).unwrap()
 }
 
 fn config() -> Config {
@@ -113,7 +107,8 @@ fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
     assert_eq!(join(pair()).unwrap().predict(&batch).unwrap(), answers);
     let e = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap_err();
     assert_eq!(e.code(), "router::model", "{e}");
-    let other = Model::from_bytes("strokes", samples::stroke_model(), &Options::default()).unwrap();
+    let other =
+        Model::from_bytes("strokes", samples::stroke_model(), &ModelOptions::default()).unwrap();
     let odd = Models::pair(model(), other);
     assert!(config.fit(odd, &FitData::new(&data), &mut Silent).is_err());
 }

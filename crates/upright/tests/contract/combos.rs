@@ -3,24 +3,17 @@
 
 use std::sync::OnceLock;
 
-use upright::canonicalizer::{
-    Canonicalizer, Config, FitData, Prediction, Silent, Verdict, transformed_copies,
+use upright::internal::canonicalizer::transformed_copies;
+use upright::{
+    Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce,
+    Role, Samples, Silent, Tap, Verdict, View, gate, samples, score, search, warp,
 };
-use upright::config::Part;
-use upright::dataset::{Dataset, Samples};
-use upright::model::{Model, Options, Tap};
-use upright::reduce::Reduce;
-use upright::role::Role;
-use upright::samples;
-use upright::tensor::Batch;
-use upright::warp::{View, warp};
-use upright::{gate, score, search};
 
 fn model(threads: Option<usize>) -> Model {
-    let options = Options {
+    let options = ModelOptions {
         taps: vec![Tap { name: "auto".into(), reduce: Reduce::None }],
         threads,
-        ..Options::default()
+        ..ModelOptions::default()
     };
     Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
 }
@@ -82,7 +75,7 @@ fn every_score_fits_predicts_and_survives_its_artifact() {
         let c = fitted(&config);
         let before = c.predict(&batch).unwrap();
         let bytes = c.to_bytes().unwrap();
-        let artifact = upright::artifact::Artifact::from_bytes(row.name, &bytes).unwrap();
+        let artifact = upright::Artifact::from_bytes(row.name, &bytes).unwrap();
         let again = artifact.join(model(None)).unwrap();
         assert_eq!(before, again.predict(&batch).unwrap(), "{}", row.name);
         assert_eq!(bytes, again.to_bytes().unwrap(), "{}", row.name);
@@ -136,7 +129,7 @@ fn answers_do_not_depend_on_batch_size_order_or_threads() {
     assert!(whole.iter().any(|p| p.verdict == Verdict::Kept));
     for threads in [1, 2, 7] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let artifact = upright::artifact::Artifact::from_bytes("a", &bytes).unwrap();
+        let artifact = upright::Artifact::from_bytes("a", &bytes).unwrap();
         let c = artifact.join(model(Some(threads))).unwrap();
         for size in [1, 3, 64] {
             let rows: Vec<usize> = (0..batch.len()).collect();
@@ -167,7 +160,7 @@ fn another_seed_searches_other_poses() {
             .with(Role::Search, Part::new("random"))
             .with(Role::Gate, Part::new("always"));
         let traces = fitted(&config).trace(&batch).unwrap();
-        let poses = |t: upright::trace::Trace| t.seen.into_iter().map(|s| s.pose).collect();
+        let poses = |t: upright::Trace| t.seen.into_iter().map(|s| s.pose).collect();
         traces.into_iter().map(poses).collect::<Vec<Vec<Vec<f32>>>>()
     };
     let (a, again, b) = (look(1), look(1), look(2));
@@ -205,7 +198,7 @@ fn a_class_with_fewer_samples_than_k_is_used_whole_and_named() {
 #[test]
 fn inputs_of_another_shape_are_refused() {
     let c = fitted(&config().with(Role::Score, Part::new("energy")));
-    let other = Batch::zeros(upright::tensor::Signal::image(3, 8, 8), 1);
+    let other = Batch::zeros(upright::Signal::image(3, 8, 8), 1);
     assert_eq!(c.predict(&other).unwrap_err().code(), "input::shape");
 }
 

@@ -1,8 +1,7 @@
 //! What every parameter of every component must be.
 
-use upright::config::{Domain, Param, Part, Tuning, Value};
-use upright::tune::{Knob, Knobs, Range};
-use upright::{gate, readout, score, search};
+use upright::internal::tune::{Knob, Knobs, Range};
+use upright::{Domain, Param, Part, Tuning, Value, gate, readout, score, search};
 
 fn rows() -> Vec<(&'static str, &'static [Param])> {
     let mut rows: Vec<_> = score::TABLE.iter().map(|row| (row.name, row.params)).collect();

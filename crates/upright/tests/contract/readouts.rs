@@ -1,11 +1,10 @@
 //! What every readout must do, whatever its settings.
 
-use upright::config::{Domain, Part};
 use upright::gate::Look;
+use upright::internal::tensor::argmax;
 use upright::readout::{self, Answer, Readout, TABLE};
 use upright::search::Seen;
-use upright::tensor::argmax;
-use upright::trace::Trace;
+use upright::{Domain, Part, Trace};
 
 const CLASSES: usize = 4;
 

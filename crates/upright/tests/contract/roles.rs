@@ -3,23 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent};
-use upright::config::{Part, Settings};
-use upright::error::Result;
-use upright::model::{Model, Options, Tap};
-use upright::onnx::Graph;
+use upright::internal::onnx::Graph;
 use upright::proposer::{self, Bank, Brief, Proposal, Proposer, Viewed};
-use upright::reduce::Reduce;
-use upright::registry::Kind;
-use upright::role::Role;
-use upright::samples;
 use upright::score::{self, Needs, Score};
 use upright::search::{self, Ask, Search, Seen};
-use upright::space::Space;
-use upright::state::State;
+use upright::{
+    Canonicalizer, Config, FitData, Kind, Model, ModelOptions, Part, Reduce, Result, Role,
+    Settings, Silent, Space, State, Tap, samples,
+};
 
 fn model() -> Model {
-    Model::from_bytes("glyphs", samples::glyph_model(), &Options::default()).unwrap()
+    Model::from_bytes("glyphs", samples::glyph_model(), &ModelOptions::default()).unwrap()
 }
 
 #[test]
@@ -78,7 +72,7 @@ fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
     assert!(closed.predict(&batch).unwrap().iter().all(|p| !p.searched()));
 }
 
-fn a_dozen(data: &upright::dataset::Samples) -> upright::tensor::Batch<'static> {
+fn a_dozen(data: &upright::Samples) -> upright::Batch<'static> {
     data.batch().select(&(0..12).collect::<Vec<_>>())
 }
 
@@ -87,7 +81,7 @@ fn a_dozen(data: &upright::dataset::Samples) -> upright::tensor::Batch<'static> 
 #[test]
 fn a_part_reads_the_taps_it_names() {
     let load = |taps: Vec<Tap>| {
-        let options = Options { taps, ..Options::default() };
+        let options = ModelOptions { taps, ..ModelOptions::default() };
         Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
     };
     let graph = Graph::from_bytes("glyphs", samples::glyph_model()).unwrap();
@@ -116,7 +110,7 @@ fn a_part_reads_the_taps_it_names() {
         );
     }
     assert!(answers.iter().any(|p| p.energy_after < p.energy_before));
-    let again = upright::artifact::Artifact::from_bytes("a", &among.to_bytes().unwrap()).unwrap();
+    let again = upright::Artifact::from_bytes("a", &among.to_bytes().unwrap()).unwrap();
     assert_eq!(again.join(both.clone()).unwrap().predict(&batch).unwrap(), answers);
     let odd = Config::default().with(Role::Score, Part::new("knn").reading(["no-such-tap"]));
     let e = odd.fit(both, &FitData::new(&data), &mut Silent).unwrap_err();
@@ -234,16 +228,16 @@ static FOLLOW: Kind<search::Make> = Kind {
 struct Told;
 
 impl Score for Told {
-    fn energy(&self, outputs: &upright::outputs::Outputs) -> Vec<f32> {
+    fn energy(&self, outputs: &upright::Outputs) -> Vec<f32> {
         vec![0.0; outputs.len()]
     }
 
-    fn pullback(&self, outputs: &upright::outputs::Outputs) -> upright::outputs::Cotangents {
+    fn pullback(&self, outputs: &upright::Outputs) -> upright::Cotangents {
         let features = vec![None; outputs.features.len()];
-        upright::outputs::Cotangents { logits: None, features }
+        upright::Cotangents { logits: None, features }
     }
 
-    fn energy_of(&self, _: &upright::outputs::Outputs, views: &[score::Context<'_>]) -> Vec<f32> {
+    fn energy_of(&self, _: &upright::Outputs, views: &[score::Context<'_>]) -> Vec<f32> {
         views
             .iter()
             .map(|v| {
@@ -306,6 +300,6 @@ fn proposers_are_told_of_features_and_searches_of_proposals() {
     };
     check(&c);
     assert!(TOLD.lock().unwrap().iter().all(|&taps| taps == 1));
-    let artifact = upright::artifact::Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
+    let artifact = upright::Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
     check(&artifact.join(model()).unwrap());
 }

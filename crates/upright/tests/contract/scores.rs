@@ -2,11 +2,9 @@
 
 mod faults;
 
-use upright::config::{Domain, Part, Value};
-use upright::outputs::{Head, Outputs};
+use upright::internal::tensor::argmax;
 use upright::score::{self, Bank, Score, TABLE};
-use upright::state::State;
-use upright::tensor::{Matrix, argmax};
+use upright::{Domain, Head, Matrix, Outputs, Part, State, Value};
 
 const CLASSES: usize = 4;
 const WIDTH: usize = 12;
@@ -365,7 +363,7 @@ fn some_gradient_reaches_the_outputs() {
             .logits
             .iter()
             .chain(d.features.iter().flatten())
-            .flat_map(upright::tensor::Matrix::data)
+            .flat_map(upright::Matrix::data)
             .fold(0f32, |a, v| a.max(v.abs()));
         assert!(largest > 0.0, "{part:?}");
     });

@@ -1,8 +1,7 @@
 //! What every search must do, on functions whose minimum is known.
 
-use upright::config::Part;
 use upright::search::{self, Brief, Search, Seen, TABLE};
-use upright::space::{Space, SpaceConfig};
+use upright::{Part, Space, SpaceConfig};
 
 fn space(text: &str) -> Space {
     SpaceConfig::parse(text).unwrap().build().unwrap()
@@ -312,7 +311,7 @@ fn tree_search_divides_its_budget_by_its_hypotheses() {
 /// Every word, both flags and both ends of every range of every search.
 #[test]
 fn every_setting_of_every_search_keeps_the_rules() {
-    use upright::config::{Domain, Value};
+    use upright::{Domain, Value};
     let few = |v: f64| if v > 40.0 { 40.0 } else { v };
     for row in TABLE {
         for param in row.params {

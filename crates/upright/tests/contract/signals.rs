@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+<<<<<<< HEAD
 use upright::Hint;
 use upright::artifact::Artifact;
 use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent, Verdict, transformed_copies};
@@ -10,16 +11,20 @@ use upright::config::Part;
 use upright::dataset::Samples;
 use upright::map::Map;
 use upright::model::{Model, Options};
+=======
+use upright::internal::canonicalizer::transformed_copies;
+use upright::internal::tensor::argmax;
+>>>>>>> face
 use upright::proposer::Brief;
-use upright::role::Role;
-use upright::search;
-use upright::space::SpaceConfig;
-use upright::tensor::{Batch, Signal, argmax};
-use upright::warp::Resample;
+use upright::{
+    Artifact, Batch, Canonicalizer, Config, FitData, Map, Model, ModelOptions, Part, Resample,
+    Role, Samples, Signal, Silent, SpaceConfig, Verdict, search,
+};
 
 fn model(network: &str) -> Model {
     let file = format!("tests/fixtures/exports/{network}-script-dynamic.onnx");
-    Model::load(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file), &Options::default()).unwrap()
+    Model::load(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file), &ModelOptions::default())
+        .unwrap()
 }
 
 /// Items of smooth random numbers; the last rows of strokes are padding.
@@ -146,7 +151,7 @@ fn transformed_copies_of_points_are_moved_exactly() {
 /// The copies of an input are those of its content, and a closed gate leaves the bare model.
 #[test]
 fn orbits_are_measured_for_every_signal() {
-    use upright::canonicalizer::Consistency;
+    use upright::Consistency;
     for network in ["lstm", "pointnet", "resnet"] {
         let c = fitted(network, "rivals");
         let batch = items(c.model().signal(), 3, 0.3);

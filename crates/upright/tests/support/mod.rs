@@ -1,7 +1,6 @@
 //! What several tests share.
 
-use upright::engine;
-use upright::model::Options;
+use upright::{ModelOptions, engine};
 
 /// The engines that can run here; says which ones cannot.
 fn engines() -> Vec<&'static str> {
@@ -14,6 +13,6 @@ fn engines() -> Vec<&'static str> {
 }
 
 /// The given options on every engine that can run here.
-pub(crate) fn on_every_engine(options: &Options) -> Vec<Options> {
-    engines().iter().map(|e| Options { engine: (*e).into(), ..options.clone() }).collect()
+pub(crate) fn on_every_engine(options: &ModelOptions) -> Vec<ModelOptions> {
+    engines().iter().map(|e| ModelOptions { engine: (*e).into(), ..options.clone() }).collect()
 }

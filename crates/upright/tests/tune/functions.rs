@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
 use serde::Deserialize;
-use upright::config::Value;
-use upright::tune::{Knob, Knobs, Point, Series, Setup, Study};
+use upright::Value;
+use upright::internal::tune::{Knob, Knobs, Point, Series, Setup, Study};
 
 const SEEDS: u64 = 40;
 const SERIES: Series = Series { stage: 1, part: 0 };

@@ -4,11 +4,10 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use upright::config::Value;
-use upright::tune::{
-    Knob, Knobs, Objective, Outcome, Point, Protocol, Pruner, Report, Setup, Subset, Trial, Tuned,
+use upright::internal::tune::{
+    Knob, Knobs, Objective, Outcome, Point, Pruner, Report, Setup, Subset, Trial, Tuned,
 };
-use upright::{Error, Result};
+use upright::{Error, Protocol, Result, Value};
 
 /// Reports three steps; fails for small `k` of the word `c`.
 struct Bowl {

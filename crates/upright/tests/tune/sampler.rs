@@ -1,8 +1,8 @@
 //! What every proposal of the sampler keeps to.
 
 use proptest::prelude::*;
-use upright::config::Value;
-use upright::tune::{Knob, Knobs, Outcome, Point, Series, Tpe, Trial};
+use upright::Value;
+use upright::internal::tune::{Knob, Knobs, Outcome, Point, Series, Tpe, Trial};
 
 use crate::spaces;
 

@@ -1,8 +1,8 @@
 //! Spaces that tests draw from.
 
 use proptest::prelude::*;
-use upright::config::Value;
-use upright::tune::{Knob, Knobs, Point};
+use upright::Value;
+use upright::internal::tune::{Knob, Knobs, Point};
 
 fn number() -> impl Strategy<Value = Knob> {
     (0u8..4, -100.0..100.0f64, 0.01..100.0f64, 1u64..50, 0u64..300).prop_map(

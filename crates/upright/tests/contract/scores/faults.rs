@@ -1,10 +1,8 @@
 //! What scores do with banks and inputs that lack something.
 
 use super::{CLASSES, Noise, SECOND, WIDTH, World, each, through};
-use upright::config::Part;
-use upright::outputs::{Head, Outputs};
 use upright::score::{self, Bank, TABLE};
-use upright::tensor::Matrix;
+use upright::{Head, Matrix, Outputs, Part};
 
 #[test]
 fn what_a_score_needs_is_named_when_it_is_missing() {

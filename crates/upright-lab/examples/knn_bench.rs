@@ -10,10 +10,8 @@ use std::time::Instant;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use upright::config::Part;
-use upright::outputs::Outputs;
 use upright::score::{Bank, fit};
-use upright::tensor::Matrix;
+use upright::{Matrix, Outputs, Part};
 
 fn made(rows: usize, cols: usize, seed: u64) -> Vec<f32> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
