@@ -229,22 +229,13 @@ mod dataset;
 pub mod engine;
 mod error;
 pub mod gate;
-<<<<<<< HEAD
 mod hint;
-pub mod linalg;
-pub mod map;
-pub mod model;
-pub mod onnx;
-pub mod outputs;
-pub mod preprocess;
-=======
 mod linalg;
 mod map;
 mod model;
 mod onnx;
 mod outputs;
 mod preprocess;
->>>>>>> face
 pub mod proposer;
 pub mod readout;
 mod reduce;
@@ -272,9 +263,7 @@ pub use canonicalizer::{
 pub use config::{Domain, Param, Part, Settings, Tuning, Value};
 pub use dataset::{Dataset, Loaded, Samples};
 pub use error::{Error, Result};
-<<<<<<< HEAD
 pub use hint::Hint;
-=======
 pub use map::Map;
 pub use model::{Model, ModelInfo, Options as ModelOptions, Tap, Tapped};
 pub use outputs::{Cotangents, Head, Outputs};
@@ -300,7 +289,6 @@ pub mod internal {
     }
     open! { artifact canonicalizer dataset onnx registry seed space state stats tensor tune warp }
 }
->>>>>>> face
 
 /// The README's Rust example, run as a test.
 #[cfg(doctest)]

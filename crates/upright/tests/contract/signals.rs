@@ -3,22 +3,12 @@
 
 use std::path::PathBuf;
 
-<<<<<<< HEAD
-use upright::Hint;
-use upright::artifact::Artifact;
-use upright::canonicalizer::{Canonicalizer, Config, FitData, Silent, Verdict, transformed_copies};
-use upright::config::Part;
-use upright::dataset::Samples;
-use upright::map::Map;
-use upright::model::{Model, Options};
-=======
 use upright::internal::canonicalizer::transformed_copies;
 use upright::internal::tensor::argmax;
->>>>>>> face
 use upright::proposer::Brief;
 use upright::{
-    Artifact, Batch, Canonicalizer, Config, FitData, Map, Model, ModelOptions, Part, Resample,
-    Role, Samples, Signal, Silent, SpaceConfig, Verdict, search,
+    Artifact, Batch, Canonicalizer, Config, FitData, Hint, Map, Model, ModelOptions, Part,
+    Resample, Role, Samples, Signal, Silent, SpaceConfig, Verdict, search,
 };
 
 fn model(network: &str) -> Model {
