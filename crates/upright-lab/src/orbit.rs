@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use upright::internal::canonicalizer::Consistency;
 use upright::{
-    Artifact, Batch, Canonicalizer, Config, Consistency, Dataset, FitData, Model, ModelOptions,
-    Part, Silent, samples,
+    Artifact, Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Part, Silent,
+    samples,
 };
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};

@@ -23,6 +23,7 @@ pub enum Value {
 
 impl Value {
     /// Reads what a user typed: a flag, a number, or else a word.
+    #[doc(hidden)]
     pub fn parse(text: &str) -> Value {
         match text {
             "true" => Value::Flag(true),
@@ -78,6 +79,7 @@ pub enum Domain {
 
 impl Domain {
     /// The value used when nothing is set.
+    #[doc(hidden)]
     pub fn default(&self) -> Value {
         match *self {
             Domain::Flag(v) => Value::Flag(v),
@@ -222,7 +224,7 @@ impl Param {
 
     /// The same parameter, left alone by tuning.
     #[must_use]
-    pub const fn untuned(self) -> Self {
+    pub(crate) const fn untuned(self) -> Self {
         Param { tuning: Tuning::Left, ..self }
     }
 }
@@ -279,6 +281,7 @@ impl Part {
     }
 
     /// Fills in the defaults and checks every setting against the table.
+    #[doc(hidden)]
     pub fn resolve(&self, params: &'static [Param]) -> Result<Settings> {
         let mut values: BTreeMap<&'static str, Value> =
             params.iter().map(|p| (p.name, p.domain.default())).collect();

@@ -219,7 +219,7 @@
 //! More programs are in the repository's `examples` folders.
 #![forbid(unsafe_code)]
 
-pub mod abstain;
+mod abstain;
 mod artifact;
 pub mod axes;
 mod canonicalizer;
@@ -242,7 +242,7 @@ mod reduce;
 mod registry;
 mod role;
 mod rotation;
-pub mod router;
+mod router;
 pub mod samples;
 pub mod score;
 pub mod search;
@@ -257,27 +257,26 @@ mod warp;
 
 pub use artifact::{Artifact, Manifest};
 pub use canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Config, Consistency, FitData, FitReport, Orbit, Prediction,
-    Silent, Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Prediction, Silent, Transforms,
+    TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
 };
-pub use config::{Domain, Param, Part, Settings, Tuning, Value};
+pub use config::{Param, Part, Settings, Value};
 pub use dataset::{Dataset, Loaded, Samples};
 pub use error::{Error, Result};
 pub use hint::Hint;
 pub use map::Map;
-pub use model::{Model, ModelInfo, Options as ModelOptions, Tap, Tapped};
+pub use model::{Model, ModelInfo, Options as ModelOptions, Tap};
 pub use outputs::{Cotangents, Head, Outputs};
-pub use preprocess::{Channels, Filter, Overrides, Picture, Preprocess, Resize, Size};
+pub use preprocess::{Overrides, Picture};
 pub use reduce::Reduce;
 pub use registry::{Kind, Row};
 pub use role::{Parts, Role};
 pub use router::Models;
-pub use space::{AxisConfig, Space, SpaceConfig};
+pub use space::{Space, SpaceConfig};
 pub use state::State;
 pub use stats::Share;
 pub use tensor::{Batch, Matrix, Signal, SignalKind};
 pub use trace::{Proposed, Trace};
-pub use tune::{Progress, Protocol};
 pub use warp::{Kernel, Padding, Resample, View, warp};
 
 /// What the other crates of the workspace and the tests use beside the public face. It may
@@ -287,7 +286,10 @@ pub mod internal {
     macro_rules! open {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    open! { artifact canonicalizer dataset onnx registry seed space state stats tensor tune warp }
+    open! {
+        abstain artifact canonicalizer config dataset model onnx preprocess reduce registry router
+        seed space state stats tensor tune warp
+    }
 }
 
 /// The README's Rust example, run as a test.

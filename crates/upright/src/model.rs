@@ -64,12 +64,13 @@ impl Model {
     }
 
     /// Makes a graph that was already read ready to run.
-    pub fn from_graph(graph: Graph, options: &Options) -> Result<Self> {
+    #[cfg(test)]
+    pub(crate) fn from_graph(graph: Graph, options: &Options) -> Result<Self> {
         load::graph(graph, Overrides::default(), options)
     }
 
     /// The graph; none if the model runs on an engine of one's own.
-    pub fn graph(&self) -> Option<&Graph> {
+    pub(crate) fn graph(&self) -> Option<&Graph> {
         self.network.graph.as_ref()
     }
 
@@ -89,49 +90,57 @@ impl Model {
     }
 
     /// Identifies the model; see [`Graph::fingerprint`] and [`ModelInfo::fingerprint`].
+    #[doc(hidden)]
     pub fn fingerprint(&self) -> &str {
         &self.description.fingerprint
     }
 
     /// The linear layer between the first tap's features and the logits, if there is
     /// exactly that between them.
+    #[doc(hidden)]
     pub fn head(&self) -> Option<&Head> {
         self.network.head.as_ref()
     }
 
     /// The taps, in the order of [`Outputs::features`].
+    #[doc(hidden)]
     pub fn taps(&self) -> &[Tapped] {
         &self.network.taps
     }
 
     /// The position of the tap of a name, or of a name with `@` and the tap's reduction:
     /// `auto`, `auto@mean`.
-    pub fn tap_index(&self, name: &str) -> Result<usize> {
+    pub(crate) fn tap_index(&self, name: &str) -> Result<usize> {
         taps::index(self.taps(), name)
     }
 
     /// How pictures are prepared and normalised.
+    #[doc(hidden)]
     pub fn preprocess(&self) -> &Preprocess {
         &self.description.preprocess
     }
 
     /// The output whose logits are used.
+    #[doc(hidden)]
     pub fn output(&self) -> &str {
         &self.description.output
     }
 
     /// How the graph ends. If [`Ending::activation`] is set, the output holds probabilities
     /// and the logits are taken before it.
+    #[doc(hidden)]
     pub fn ending(&self) -> &Ending {
         &self.description.ending
     }
 
     /// Items that always run together.
+    #[doc(hidden)]
     pub fn micro_batch(&self) -> usize {
         self.batching.micro_batch
     }
 
     /// The engine's name.
+    #[doc(hidden)]
     pub fn engine(&self) -> &'static str {
         self.network.engine.name()
     }
@@ -142,6 +151,7 @@ impl Model {
     }
 
     /// The name of a class; its number if nothing names it.
+    #[doc(hidden)]
     pub fn class_name(&self, class: usize) -> String {
         let names = self.class_names().unwrap_or_default();
         names.get(class).cloned().unwrap_or_else(|| class.to_string())
@@ -155,6 +165,7 @@ impl Model {
     }
 
     /// Options that load the same model the same way, whatever lies beside its file.
+    #[doc(hidden)]
     pub fn options(&self) -> Options {
         self.description.exact(self.micro_batch())
     }

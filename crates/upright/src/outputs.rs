@@ -36,12 +36,14 @@ impl Outputs {
     }
 
     /// The predicted class of each input: the largest logit, the first of equals.
+    #[doc(hidden)]
     pub fn labels(&self) -> Vec<u32> {
         self.logits.iter().map(|row| argmax(row) as u32).collect()
     }
 
     /// The rows at the given indices, in that order.
     #[must_use]
+    #[doc(hidden)]
     pub fn select(&self, rows: &[usize]) -> Outputs {
         Outputs {
             logits: self.logits.select(rows),
@@ -51,7 +53,7 @@ impl Outputs {
 
     /// The same logits with the features of some taps, by position, in that order; taps that are
     /// all there are, in their order, are borrowed. No number is copied either way.
-    pub fn with_taps(&self, taps: &[usize]) -> Result<Cow<'_, Outputs>> {
+    pub(crate) fn with_taps(&self, taps: &[usize]) -> Result<Cow<'_, Outputs>> {
         if taps.iter().copied().eq(0..self.features.len()) {
             return Ok(Cow::Borrowed(self));
         }
@@ -62,6 +64,7 @@ impl Outputs {
     }
 
     /// Appends the rows of other outputs of the same model.
+    #[doc(hidden)]
     pub fn append(&mut self, other: &Outputs) -> Result<()> {
         if other.features.len() != self.features.len() {
             return Err(Error::shape("taps", self.features.len(), other.features.len()));
@@ -84,7 +87,7 @@ impl Cotangents {
     /// The way back from [`Outputs::with_taps`]: derivatives with respect to the features of
     /// some taps as derivatives with respect to those of all taps, of which there are `count`.
     /// What was not among them gets none; what was several times gets the sum.
-    pub fn to_all_taps(self, taps: &[usize], count: usize) -> Result<Cotangents> {
+    pub(crate) fn to_all_taps(self, taps: &[usize], count: usize) -> Result<Cotangents> {
         if self.features.len() > taps.len() || taps.iter().any(|&tap| tap >= count) {
             return Err(Error::shape("taps", count, taps));
         }

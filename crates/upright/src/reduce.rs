@@ -75,12 +75,14 @@ enum Pooling {
 
 impl Reduce {
     /// The usual length of projected vectors.
+    #[doc(hidden)]
     pub const DIM: usize = 1024;
 
     /// Prepares the reduction of tensors whose shape, without the batch, is given.
     ///
     /// A shape of three dimensions is `[C,H,W]`, of two `[T,C]` (tokens first, as in a
     /// transformer), of one a plain vector, which `Mean` and `Pool` keep.
+    #[doc(hidden)]
     pub fn fit(self, shape: &[usize]) -> Result<Reduction> {
         let size = shape.iter().try_fold(1usize, |a, d| a.checked_mul(*d));
         let Some(size) = size.filter(|s| *s > 0) else {

@@ -112,6 +112,7 @@ impl Role {
     }
 
     /// The name of its table.
+    #[doc(hidden)]
     pub const fn plural(self) -> &'static str {
         self.facts().plural
     }
@@ -122,11 +123,13 @@ impl Role {
     }
 
     /// The row that is used unless another is named.
+    #[doc(hidden)]
     pub const fn usual(self) -> &'static str {
         self.facts().usual
     }
 
     /// The role of a name.
+    #[doc(hidden)]
     pub fn parse(name: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
@@ -137,6 +140,7 @@ impl Role {
     }
 
     /// The row of a name, or an error that lists the names.
+    #[doc(hidden)]
     pub fn row(self, name: &str) -> Result<Row> {
         let rows = self.rows();
         let known = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
@@ -148,6 +152,7 @@ impl Role {
     }
 
     /// The settings of a part of this role, if it exists and they are in their ranges.
+    #[doc(hidden)]
     pub fn settings(self, part: &Part) -> Result<Settings> {
         part.resolve(self.row(&part.name)?.params)
     }
@@ -176,6 +181,7 @@ impl Default for Parts {
 
 impl Parts {
     /// The parts with their roles.
+    #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = (Role, &Part)> {
         Role::ALL.into_iter().zip(&self.parts)
     }

@@ -13,7 +13,7 @@ use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::hint::Hint;
 use crate::map::{Map, plane_product, space_product};
-use crate::registry::{Kind, find};
+use crate::registry::Kind;
 use crate::tensor::{Signal, SignalKind};
 
 /// An axis by name with its domain, as written in a config.
@@ -28,6 +28,7 @@ pub struct AxisConfig {
 
 impl AxisConfig {
     /// Reads `NAME` or `NAME=LOW..HIGH`; a rotation's bounds are in degrees.
+    #[doc(hidden)]
     pub fn parse(text: &str) -> Result<Self> {
         let Some((name, range)) = text.split_once('=') else {
             return Ok(AxisConfig { axis: text.trim().into(), domain: None });
@@ -99,12 +100,6 @@ impl SpaceConfig {
         Ok(config)
     }
 
-    /// The named preset.
-    pub fn preset(name: &str) -> Result<Self> {
-        let row = find("space", PRESETS, name)?;
-        Self::parse(&row.make.join(","))
-    }
-
     /// The space searched for such a signal unless another is asked for: `so3` for clouds,
     /// `affine` for images and strokes.
     pub fn of_signal(signal: Signal) -> Self {
@@ -138,6 +133,7 @@ pub struct Space {
 
 impl Space {
     /// The product of at least one axis; all act in the plane or all in space.
+    #[doc(hidden)]
     pub fn new(axes: Vec<Box<dyn Axis>>) -> Result<Self> {
         let solid = |a: &dyn Axis| matches!(a.map(&a.identity()), Map::Space(_));
         let Some(first) = axes.first() else {
@@ -168,11 +164,13 @@ impl Space {
     }
 
     /// The axes in order.
+    #[doc(hidden)]
     pub fn axes(&self) -> &[Box<dyn Axis>] {
         &self.axes
     }
 
     /// Where the numbers of axis `i` start in a pose, and how many there are.
+    #[doc(hidden)]
     pub fn part(&self, i: usize) -> std::ops::Range<usize> {
         self.starts[i]..self.starts[i] + self.axes[i].size()
     }
@@ -210,6 +208,7 @@ impl Space {
     }
 
     /// Whether a pose lies in the domain, up to rounding.
+    #[doc(hidden)]
     pub fn contains(&self, pose: &[f32]) -> bool {
         self.axes.iter().enumerate().all(|(i, a)| a.contains(&pose[self.part(i)]))
     }
@@ -220,6 +219,7 @@ impl Space {
     }
 
     /// Derivative of the map's entries with respect to each number of the pose.
+    #[doc(hidden)]
     pub fn derivative(&self, pose: &[f32]) -> Vec<Map> {
         (0..self.axes.len())
             .flat_map(|i| (0..self.axes[i].size()).map(move |k| (i, k)))
@@ -247,6 +247,7 @@ impl Space {
 
     /// The pose that has this map, if there is one and the space can tell: a space of one axis
     /// asks it.
+    #[doc(hidden)]
     pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
         match self.axes.as_slice() {
             [one] => one.pose(map),
@@ -255,12 +256,14 @@ impl Space {
     }
 
     /// The lines that searches sweep one after the other: the axis and its line, in order.
+    #[doc(hidden)]
     pub fn lines(&self) -> Vec<(usize, usize)> {
         let counts = self.axes.iter().map(|a| a.lines()).enumerate();
         counts.flat_map(|(i, count)| (0..count).map(move |line| (i, line))).collect()
     }
 
     /// Whether its maps can be applied to such a signal; if not, says what to do.
+    #[doc(hidden)]
     pub fn check(&self, signal: Signal) -> Result<()> {
         let kind = signal.kind();
         let solid = matches!(self.map(&self.identity()), Map::Space(_));
@@ -279,6 +282,7 @@ impl Space {
     }
 
     /// Distance of two poses: Euclidean over the axes, each as a share of its extent.
+    #[doc(hidden)]
     pub fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let sum: f32 = self
             .axes
@@ -360,7 +364,7 @@ mod tests {
     #[test]
     fn clouds_are_searched_over_all_rotations_unless_said_otherwise() {
         let cloud = SpaceConfig::of_signal(Signal::Cloud { points: 9 });
-        assert_eq!(cloud, SpaceConfig::preset("so3").unwrap());
+        assert_eq!(cloud, SpaceConfig::parse("so3").unwrap());
         assert_eq!(SpaceConfig::of_signal(Signal::Strokes { length: 9 }), SpaceConfig::default());
         let space = cloud.build().unwrap();
         assert_eq!((space.size(), space.cube(), space.lines().len()), (6, 3, 3));

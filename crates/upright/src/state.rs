@@ -58,6 +58,7 @@ impl State {
     }
 
     /// Stores any tensor under a name.
+    #[doc(hidden)]
     pub fn put(&mut self, name: &str, tensor: Stored) {
         self.tensors.insert(name.into(), tensor);
     }
@@ -83,13 +84,6 @@ impl State {
         self
     }
 
-    /// The same state with a half-precision matrix given as bits.
-    #[must_use]
-    pub fn f16(mut self, name: &str, rows: usize, cols: usize, bits: &[u16]) -> Self {
-        self.put(name, Stored { shape: vec![rows, cols], data: Data::F16(bits.to_vec()) });
-        self
-    }
-
     /// The same state with a matrix.
     #[must_use]
     pub fn matrix(mut self, name: &str, m: &Matrix) -> Self {
@@ -100,6 +94,7 @@ impl State {
 
     /// The same state with all tensors of another, whose names get a prefix.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_part(mut self, prefix: &str, part: &State) -> Self {
         for (name, tensor) in &part.tensors {
             self.put(&format!("{prefix}{name}"), tensor.clone());
@@ -109,6 +104,7 @@ impl State {
 
     /// What [`State::with_part`] has put under a prefix.
     #[must_use]
+    #[doc(hidden)]
     pub fn part(&self, prefix: &str) -> Self {
         let under = |(name, tensor): (&String, &Stored)| {
             Some((name.strip_prefix(prefix)?.to_string(), tensor.clone()))
@@ -117,6 +113,7 @@ impl State {
     }
 
     /// All tensors by name.
+    #[doc(hidden)]
     pub fn tensors(&self) -> &BTreeMap<String, Stored> {
         &self.tensors
     }
@@ -146,15 +143,6 @@ impl State {
         match &self.get(name)?.data {
             Data::U32(v) => Ok(v.clone()),
             _ => Err(damaged(format!("tensor `{name}` is not u32"))),
-        }
-    }
-
-    /// Rows, columns and bits of a half-precision matrix stored under a name.
-    pub fn read_f16(&self, name: &str) -> Result<(usize, usize, Vec<u16>)> {
-        let t = self.get(name)?;
-        match (&t.data, t.shape.as_slice()) {
-            (Data::F16(v), &[rows, cols]) => Ok((rows, cols, v.clone())),
-            _ => Err(damaged(format!("tensor `{name}` is not an f16 matrix"))),
         }
     }
 

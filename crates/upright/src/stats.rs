@@ -13,6 +13,7 @@ pub struct Share {
 
 impl Share {
     /// Counts how many are true.
+    #[doc(hidden)]
     pub fn count(trials: impl IntoIterator<Item = bool>) -> Self {
         let mut share = Share::default();
         for hit in trials {

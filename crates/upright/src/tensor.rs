@@ -50,9 +50,11 @@ pub enum SignalKind {
 
 impl SignalKind {
     /// Every kind.
+    #[doc(hidden)]
     pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Clouds];
 
     /// What many are called in messages.
+    #[doc(hidden)]
     pub fn plural(self) -> &'static str {
         match self {
             SignalKind::Image => "images",
@@ -62,6 +64,7 @@ impl SignalKind {
     }
 
     /// What one is called in messages, with its article.
+    #[doc(hidden)]
     pub fn singular(self) -> &'static str {
         match self {
             SignalKind::Image => "an image",
@@ -71,6 +74,7 @@ impl SignalKind {
     }
 
     /// The kind a word names: `image`, `strokes`, `clouds` and what else they are called.
+    #[doc(hidden)]
     pub fn parse(word: &str) -> Result<Self> {
         match word.trim().to_lowercase().as_str() {
             "image" | "images" | "picture" | "pictures" => Ok(SignalKind::Image),
@@ -146,6 +150,7 @@ impl Batch<'static> {
     }
 
     /// A batch of `items` items that are zero everywhere.
+    #[doc(hidden)]
     pub fn zeros(signal: Signal, items: usize) -> Self {
         Batch { signal, data: Cow::Owned(vec![0.0; items * signal.size()]) }
     }
@@ -190,11 +195,13 @@ impl<'a> Batch<'a> {
     }
 
     /// All numbers, to be changed in place; borrowed ones are copied first.
+    #[doc(hidden)]
     pub fn data_mut(&mut self) -> &mut [f32] {
         self.data.to_mut()
     }
 
     /// The numbers, given away; borrowed ones are copied.
+    #[doc(hidden)]
     pub fn into_data(self) -> Vec<f32> {
         self.data.into_owned()
     }
@@ -211,6 +218,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Some successive items, where they lie. Panics on items out of range.
+    #[doc(hidden)]
     pub fn slice(&self, items: Range<usize>) -> Batch<'_> {
         let n = self.signal.size();
         Batch { signal: self.signal, data: self.data[items.start * n..items.end * n].into() }
@@ -226,6 +234,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Appends all items of another batch of the same signal.
+    #[doc(hidden)]
     pub fn append(&mut self, other: &Batch<'_>) -> Result<()> {
         if other.signal != self.signal {
             return Err(Error::shape("batch to append", self.signal.shape(), other.signal.shape()));
@@ -284,6 +293,7 @@ impl Matrix {
     }
 
     /// All numbers, to be changed in place; numbers that clones share are copied first.
+    #[doc(hidden)]
     pub fn data_mut(&mut self) -> &mut [f32] {
         Arc::make_mut(&mut self.data).as_mut_slice()
     }
@@ -306,6 +316,7 @@ impl Matrix {
 
     /// The rows at the given indices, in that order. Panics on an index out of range.
     #[must_use]
+    #[doc(hidden)]
     pub fn select(&self, rows: &[usize]) -> Matrix {
         let mut data = Vec::with_capacity(rows.len() * self.cols);
         for &i in rows {
@@ -315,6 +326,7 @@ impl Matrix {
     }
 
     /// Appends the rows of another matrix of equal width.
+    #[doc(hidden)]
     pub fn append(&mut self, other: &Matrix) -> Result<()> {
         if other.cols != self.cols {
             return Err(Error::shape("rows to append", self.cols, other.cols));
@@ -325,6 +337,7 @@ impl Matrix {
     }
 
     /// The numbers, given away; numbers that clones share are copied.
+    #[doc(hidden)]
     pub fn into_data(self) -> Vec<f32> {
         Arc::unwrap_or_clone(self.data)
     }

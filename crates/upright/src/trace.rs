@@ -35,6 +35,7 @@ pub struct Proposed {
 
 impl Trace {
     /// A trace before its first view.
+    #[doc(hidden)]
     pub fn new(raw: Seen, raw_logits: Vec<f32>) -> Self {
         Trace {
             raw,
@@ -48,6 +49,7 @@ impl Trace {
     }
 
     /// The view that the search chose, or else the one of lowest energy.
+    #[doc(hidden)]
     pub fn best(&self) -> Option<usize> {
         self.pick
             .filter(|&i| i < self.seen.len())
@@ -55,6 +57,7 @@ impl Trace {
     }
 
     /// What a gate is told of the input as it is.
+    #[doc(hidden)]
     pub fn raw_look(&self) -> Look {
         Look { energy: self.raw.energy, label: self.raw.label }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::router::Models;
+use upright::Models;
 use upright::{
     Advice, Config, Dataset, FitData, FitReport, Model, ModelOptions, Part, Role, Transforms,
     TuneReport, Watch,

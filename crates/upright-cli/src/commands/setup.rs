@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use upright::router::{self, Models};
+use upright::Models;
+use upright::internal::router;
 use upright::{
     Artifact, Canonicalizer, Config, Model, ModelOptions, Overrides, Padding, Reduce, Resample,
     Role, SignalKind, SpaceConfig, Tap, Value,

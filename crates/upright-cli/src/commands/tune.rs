@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use upright::internal::tune::Outcome;
+use upright::internal::tune::{Outcome, Progress, Protocol};
 use upright::{
-    Config, FitData, Model, ModelOptions, Progress, Protocol, Role, TuneConfig, TuneReport,
-    TuneWatch, Value, Watch,
+    Config, FitData, Model, ModelOptions, Role, TuneConfig, TuneReport, TuneWatch, Value, Watch,
 };
 
 use crate::Common;

@@ -137,11 +137,13 @@ pub const TABLE: &[Kind<Make>] = &[
 ];
 
 /// The row of an axis.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     find("axis", TABLE, name)
 }
 
 /// Makes the named axis, on its default domain or the one given.
+#[doc(hidden)]
 pub fn make(name: &str, domain: Option<(f32, f32)>) -> Result<Box<dyn Axis>> {
     let row = row(name)?;
     let (low, high) = domain.unwrap_or(row.make.domain);

@@ -59,6 +59,7 @@ pub struct Answered<'a> {
 
 impl Canonicalizer {
     /// Answers some rows, a chunk at a time, and tells of each chunk.
+    #[doc(hidden)]
     pub fn measure(
         &self,
         inputs: &Posed,

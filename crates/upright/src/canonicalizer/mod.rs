@@ -175,6 +175,7 @@ const _: () = {
 
 impl Canonicalizer {
     /// Puts fitted parts together again, as an artifact does.
+    #[doc(hidden)]
     pub fn restore(
         models: impl Into<Models>,
         config: Config,
@@ -207,7 +208,7 @@ impl Canonicalizer {
     }
 
     /// What the fitted parts store; [`Canonicalizer::restore`] takes it back.
-    pub fn states(&self) -> States {
+    pub(crate) fn states(&self) -> States {
         self.fitted.states()
     }
 
@@ -258,11 +259,13 @@ impl Canonicalizer {
     }
 
     /// The fitted gate.
+    #[doc(hidden)]
     pub fn gate(&self) -> &dyn Gate {
         self.fitted.gate.as_ref()
     }
 
     /// The fitted score.
+    #[doc(hidden)]
     pub fn score(&self) -> &dyn Score {
         self.fitted.score.as_ref()
     }
@@ -273,16 +276,19 @@ impl Canonicalizer {
     }
 
     /// The fitted proposer.
+    #[doc(hidden)]
     pub fn proposer(&self) -> &dyn Proposer {
         self.fitted.proposer.as_ref()
     }
 
     /// Whether unfamiliar inputs go to a second model instead of a search.
+    #[doc(hidden)]
     pub fn switches(&self) -> bool {
         crate::router::row(&self.config.part(Role::Router).name).is_ok_and(|r| r.make.second)
     }
 
     /// Energies of inputs as they are, and what the bare model says.
+    #[doc(hidden)]
     pub fn raw(&self, batch: &Batch) -> Result<(Outputs, Vec<f32>)> {
         let (outputs, energies, _) = self.identity(batch)?;
         Ok((outputs, energies))

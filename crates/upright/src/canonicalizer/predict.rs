@@ -52,6 +52,7 @@ impl Canonicalizer {
     }
 
     /// What the gate makes of a finished search of an input.
+    #[doc(hidden)]
     pub fn decide(&self, trace: &Trace) -> Prediction {
         let mut prediction = self.kept(trace);
         if self.fitted.gate.search(trace.raw_look()) {
@@ -61,6 +62,7 @@ impl Canonicalizer {
     }
 
     /// The answer that the readout gives for a search.
+    #[doc(hidden)]
     pub fn read(&self, trace: &Trace) -> Option<Answer> {
         self.fitted.readout.read(trace)
     }

@@ -21,6 +21,7 @@ pub struct Accuracy {
 
 impl Accuracy {
     /// Counts some predictions; those without a label count only where none is needed.
+    #[doc(hidden)]
     pub fn add(&mut self, predictions: &[Prediction], labels: &[Option<u32>]) {
         let count = |share: &mut Share, hit: bool| {
             share.of += 1;

@@ -1,4 +1,7 @@
-//! Engines run a graph. Nothing else in the library knows one.
+//! Engines run a network. Nothing else in the library knows one.
+//!
+//! [`Engine`] is the trait behind a model of one's own; see
+//! [`crate::Model::from_engine`].
 
 use crate::config::Param;
 use crate::error::{Error, Result};
@@ -74,10 +77,11 @@ pub trait Engine: Send + Sync + std::fmt::Debug {
 
 /// Prepares a graph to compute the named tensors, which may lie anywhere in it, on so many
 /// threads; by default one per core.
-pub type Load = fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>;
+pub(crate) type Load = fn(&Graph, &[String], Option<usize>) -> Result<Box<dyn Engine>>;
 
 /// How to make an engine.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct Make {
     /// Prepares a graph.
     pub load: Load,
@@ -92,6 +96,7 @@ const NO_PARAMS: &[Param] = &[];
 impl Requires for Make {}
 
 /// Every engine of this build.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     Kind {
         name: rten::NAME,
@@ -109,6 +114,7 @@ pub const TABLE: &[Kind<Make>] = &[
 ];
 
 /// Stands for the fastest engine that is ready.
+#[doc(hidden)]
 pub const AUTO: &str = "auto";
 
 /// The first version of the file format in which weights need not be inputs.
@@ -119,6 +125,7 @@ const OPTIONAL: &str = "ort";
 
 /// The row of an engine that is ready to load graphs. [`AUTO`] is the last one in the table
 /// that is.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     if name == AUTO {
         let ready = TABLE.iter().rfind(|row| (row.make.ready)().is_ok());
@@ -138,6 +145,7 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
 }
 
 /// Prepares a graph on the named engine; see [`Load`].
+#[doc(hidden)]
 pub fn load(
     engine: &str,
     graph: &Graph,

@@ -2,7 +2,7 @@
 //! knows the energy and the predicted class of the input as it is (`raw`) and
 //! of the best view found (`best`).
 //!
-//! One file per gate; [`TABLE`] lists them.
+//! [`TABLE`] lists them, one file per gate; [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -18,7 +18,8 @@ mod never;
 mod threshold;
 mod tradeoff;
 
-pub use tradeoff::{Point, curve, curve_behind, potential};
+pub(crate) use tradeoff::potential;
+pub use tradeoff::{Point, curve, curve_behind};
 
 /// What a gate is told of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,6 +100,7 @@ pub struct Case {
 
 impl Case {
     /// An input of which only the energy is known.
+    #[doc(hidden)]
     pub fn unsearched(energy: f32) -> Self {
         Case { raw: Look { energy, label: 0 }, best: None, truth: None }
     }
@@ -115,7 +117,7 @@ pub struct Calibration<'a> {
 
 impl Calibration<'_> {
     /// No held-out inputs.
-    pub const NONE: Calibration<'static> = Calibration { upright: &[], transformed: &[] };
+    pub(crate) const NONE: Calibration<'static> = Calibration { upright: &[], transformed: &[] };
 }
 
 /// How to make a gate.
@@ -160,17 +162,20 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a gate.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// Fits the named gate.
+#[doc(hidden)]
 pub fn fit(part: &Part, calibration: &Calibration) -> Result<Box<dyn Gate>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, calibration)
 }
 
 /// Restores the named gate.
+#[doc(hidden)]
 pub fn load(part: &Part, state: &State) -> Result<Box<dyn Gate>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state)

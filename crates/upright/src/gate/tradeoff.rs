@@ -10,6 +10,7 @@ use crate::stats::Share;
 
 /// One threshold and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[doc(hidden)]
 pub struct Point {
     /// Inputs with a higher energy are searched; infinite at the `never` end, which JSON
     /// writes as null.
@@ -58,6 +59,7 @@ struct Flip {
 
 /// Every threshold of interest at one margin, from `never` to `always`. Inputs without a
 /// label or without a search are left out.
+#[doc(hidden)]
 pub fn curve(calibration: &Calibration, margin: f32) -> Vec<Point> {
     let scale = Scale::new(margin, calibration);
     sweep(calibration, |raw, best| scale.clear(raw.energy, best.energy))
@@ -65,6 +67,7 @@ pub fn curve(calibration: &Calibration, margin: f32) -> Vec<Point> {
 
 /// As [`curve`], with views believed where a fitted gate believes them: only its threshold
 /// moves.
+#[doc(hidden)]
 pub fn curve_behind(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
     sweep(cases, |raw, best| gate.accept(raw, best))
 }
@@ -144,7 +147,7 @@ pub(super) fn choose(
 /// Accuracy in percent, at a share of transformed inputs, behind the best threshold and
 /// margin that cost at most `drop` points of upright accuracy, on the calibration inputs
 /// themselves and without caution: what a part could reach, to compare parts.
-pub fn potential(calibration: &Calibration, share: f64, drop: f64) -> f64 {
+pub(crate) fn potential(calibration: &Calibration, share: f64, drop: f64) -> f64 {
     best(calibration, share, |p| p.drop() <= drop).value
 }
 

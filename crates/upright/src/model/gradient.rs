@@ -82,12 +82,14 @@ impl Model {
     /// Whether the model has a gradient; if not, the error names every operator that lacks
     /// one. The first call prepares the gradient, which takes as long as loading the model;
     /// later ones know.
+    #[doc(hidden)]
     pub fn differentiable(&self) -> Result<()> {
         self.ways().map(|_| ())
     }
 
     /// The derivative of a scalar with respect to raw items, given its derivatives with
     /// respect to their [`Outputs`]. A row does not depend on the others.
+    #[doc(hidden)]
     pub fn pullback(&self, batch: &Batch<'_>, d: &Cotangents) -> Result<Batch<'static>> {
         let rows = |m: &Matrix, items: &Range<usize>| -> Result<Matrix> {
             if m.rows() != batch.len() {
@@ -106,6 +108,7 @@ impl Model {
     /// Runs raw items and pulls the derivatives of a scalar back to them. `d` is asked for
     /// these derivatives once per block of items, with their positions and what they gave. The
     /// outputs are those of [`Model::run`] up to rounding.
+    #[doc(hidden)]
     pub fn run_with_pullback(
         &self,
         batch: &Batch<'_>,

@@ -91,6 +91,7 @@ impl Overrides {
 
     /// These settings, and where one is missing the other's.
     #[must_use]
+    #[doc(hidden)]
     pub fn or(self, other: Overrides) -> Overrides {
         Overrides {
             resize: self.resize.or(other.resize),
@@ -106,7 +107,7 @@ impl Overrides {
     }
 
     /// What the model's own metadata says; entries that mean something else are skipped.
-    pub fn from_metadata(graph: &Graph) -> Overrides {
+    pub(crate) fn from_metadata(graph: &Graph) -> Overrides {
         let mut found = Overrides::default();
         for (key, value) in graph.metadata() {
             let mut tried = found.clone();
@@ -118,7 +119,7 @@ impl Overrides {
     }
 
     /// What `MODEL.toml` or `MODEL.onnx.toml` beside the model says; nothing if there is none.
-    pub fn beside(model: &Path) -> Result<Overrides> {
+    pub(crate) fn beside(model: &Path) -> Result<Overrides> {
         let mut name = model.as_os_str().to_owned();
         name.push(".toml");
         for path in [PathBuf::from(name), model.with_extension("toml")] {
@@ -147,7 +148,7 @@ impl Overrides {
 
     /// Reads TOML whose keys are those of [`Overrides::set`]; values are texts, numbers or
     /// lists. The keys may stand at the top or in a table `[preprocess]`.
-    pub fn from_toml(text: &str) -> Result<Overrides> {
+    pub(crate) fn from_toml(text: &str) -> Result<Overrides> {
         let bad = |why: String| Error::Preprocess {
             why,
             hint: Some(format!("the keys are: {KEYS}").into()),
@@ -180,6 +181,7 @@ impl Overrides {
 
     /// Everything, with defaults for what is missing: no change of size, channels after the
     /// network's, pixels in 0..1.
+    #[doc(hidden)]
     pub fn resolve(self, channels: usize) -> Result<Preprocess> {
         let default = Preprocess::default();
         let one = if channels == 1 { Channels::Gray } else { Channels::Rgb };

@@ -28,6 +28,7 @@ impl Picture {
 
     /// The same picture with rows and columns exchanged.
     #[must_use]
+    #[doc(hidden)]
     pub fn transposed(&self) -> Self {
         let Picture { width, height, channels, .. } = *self;
         let pixel = |y: usize, x: usize| {
@@ -40,21 +41,25 @@ impl Picture {
     }
 
     /// Columns.
+    #[doc(hidden)]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Rows.
+    #[doc(hidden)]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// Values a pixel.
+    #[doc(hidden)]
     pub fn channels(&self) -> usize {
         self.channels
     }
 
     /// The values, pixel after pixel.
+    #[doc(hidden)]
     pub fn data(&self) -> &[f32] {
         &self.data
     }

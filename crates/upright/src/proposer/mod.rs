@@ -4,7 +4,8 @@
 //! those it follows.
 //!
 //! A [`Proposer`] is what a fit has learnt; a [`Run`] is what it knows of one
-//! input. One file per proposer; [`TABLE`] lists them.
+//! input. [`TABLE`] lists them, one file per proposer; [`add`] takes a row of
+//! one's own.
 
 use crate::config::{Part, Settings};
 use crate::copies::Copies;
@@ -154,17 +155,20 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a proposer.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// Fits the named proposer.
+#[doc(hidden)]
 pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, bank)
 }
 
 /// Restores the named proposer.
+#[doc(hidden)]
 pub fn load(part: &Part, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state, space)

@@ -1,7 +1,7 @@
 //! Readouts: how the views of a search become one answer. All evaluated views'
 //! logits are there anyway, so a readout costs nothing.
 //!
-//! One file per readout; [`TABLE`] lists them.
+//! [`TABLE`] lists them, one file per readout; [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -61,17 +61,20 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a readout.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// The candidates of the named readout; never empty.
+#[doc(hidden)]
 pub fn candidates(part: &Part, spread: f32) -> Result<Vec<Box<dyn Readout>>> {
     let row = row(&part.name)?;
     Ok((row.make.candidates)(&part.resolve(row.params)?, spread))
 }
 
 /// Restores the named readout.
+#[doc(hidden)]
 pub fn load(part: &Part, state: &State) -> Result<Box<dyn Readout>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state)

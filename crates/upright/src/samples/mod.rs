@@ -9,7 +9,7 @@ mod surface;
 
 pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, glyphs, render};
 pub use solids::{CLOUD_POINTS, SOLID_NAMES, solid, solids};
-pub use strokes::{STROKE_LENGTH, sequence, strokes};
+pub use strokes::{STROKE_LENGTH, strokes};
 
 /// A small digit classifier as an ONNX file: input `image` `[n, 1, 40, 40]` with values in
 /// 0..1, output `logits` for the classes 0 to 9, and the tensor `features` before its last layer.

@@ -15,10 +15,12 @@ use crate::error::Result;
 use crate::tensor::{Batch, Signal};
 
 /// The classes of [`solids`], by label.
+#[doc(hidden)]
 pub const SOLID_NAMES: &[&str] =
     &["bed", "bottle", "chair", "cone", "lamp", "mug", "plane", "sofa", "stairs", "table"];
 
 /// Points in the clouds of [`solids`].
+#[doc(hidden)]
 pub const CLOUD_POINTS: usize = 256;
 
 /// Standard deviation of a point's displacement, where the largest extent is about 2.
@@ -41,6 +43,7 @@ pub fn solids(count: usize, seed: u64) -> Result<Samples<'static>> {
 
 /// Points on a solid of class `label % 10` as rows `(x, y, z)`, z up, centred on its box, its
 /// largest extent between 1.6 and 2. The same arguments give the same bits.
+#[doc(hidden)]
 pub fn solid(label: u32, seed: u64, points: usize) -> Vec<f32> {
     let label = label % SOLID_NAMES.len() as u32;
     let mut hand = Hand::new(seed, u64::from(label), 3);

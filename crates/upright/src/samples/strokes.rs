@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::tensor::{Batch, Signal};
 
 /// Rows of the sequences of [`strokes`], padding included.
+#[doc(hidden)]
 pub const STROKE_LENGTH: usize = 64;
 
 /// Distance between neighbouring points of a stroke, in half image sides.
@@ -32,7 +33,7 @@ pub fn strokes(count: usize, seed: u64) -> Result<Samples<'static>> {
 /// A glyph as `length` rows `(x, y, pen)` in the coordinates of [`Glyph::strokes`]; pen is 1 at
 /// a stroke's first point, 0 at its others and -1 in the padding, whose x and y are 0. Strokes
 /// that do not fit even as their two ends are left out.
-pub fn sequence(glyph: &Glyph, length: usize) -> Vec<f32> {
+pub(crate) fn sequence(glyph: &Glyph, length: usize) -> Vec<f32> {
     let lengths: Vec<f32> = glyph.strokes.iter().map(|s| path_length(s)).collect();
     let parts = |step: f32| lengths.iter().map(move |l| 1.max((l / step).round() as usize));
     let mut step = STEP;

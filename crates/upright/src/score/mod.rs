@@ -2,8 +2,7 @@
 //! turns [`Outputs`] into one energy per input. **Lower = more familiar**,
 //! for every score.
 //!
-//! One file per score; [`TABLE`] lists them. Adding one touches its file and
-//! its row.
+//! [`TABLE`] lists them, one file per score; [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
@@ -221,17 +220,20 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a score.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// What the named score needs with its settings.
+#[doc(hidden)]
 pub fn needs(part: &Part) -> Result<Needs> {
     let row = row(&part.name)?;
     Ok((row.make.needs)(&part.resolve(row.params)?))
 }
 
 /// Fits the named score, after checking that the bank has what it needs.
+#[doc(hidden)]
 pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
     let row = row(&part.name)?;
     let settings = part.resolve(row.params)?;
@@ -267,6 +269,7 @@ pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
 }
 
 /// Restores the named score.
+#[doc(hidden)]
 pub fn load(part: &Part, state: &State) -> Result<Box<dyn Score>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state)

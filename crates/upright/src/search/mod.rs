@@ -4,8 +4,9 @@
 //!
 //! A [`Search`] holds settings; a [`Run`] is one search under way, for one
 //! input. Runs of many inputs advance in step: each is asked for poses, all
-//! views are evaluated together, each is told what was seen. One file a
-//! search; [`TABLE`] lists them.
+//! views are evaluated together, each is told what was seen.
+//!
+//! [`TABLE`] lists them, one file per search; [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -104,6 +105,7 @@ impl Ask {
     }
 
     /// What it costs: 1 for a forward pass, 2 with the gradient.
+    #[doc(hidden)]
     pub fn cost(&self) -> usize {
         if self.gradient { 2 } else { 1 }
     }
@@ -176,17 +178,20 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a search.
+#[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// Makes the named search.
+#[doc(hidden)]
 pub fn make(part: &Part) -> Result<Box<dyn Search>> {
     let row = row(&part.name)?;
     (row.make.build)(&part.resolve(row.params)?)
 }
 
 /// Index of the lowest energy; the first of equals; NaN last. `None` if empty.
+#[doc(hidden)]
 pub fn lowest(energies: impl IntoIterator<Item = f32>) -> Option<usize> {
     let rank = |e: f32| if e.is_nan() { f32::INFINITY } else { e };
     let mut best: Option<(usize, f32)> = None;

@@ -1,12 +1,13 @@
 //! What a fit chooses and promises beyond its parts: tuning that resumes,
 //! switching, voting, abstaining, and the conformal share.
 
+use upright::Models;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::internal::canonicalizer::transformed_copies;
-use upright::router::Models;
+use upright::internal::tune::Protocol;
 use upright::{
-    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Protocol, Role,
-    Silent, Tap, TuneConfig, TuneReport, TuneWatch, Verdict, samples,
+    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Silent, Tap,
+    TuneConfig, TuneReport, TuneWatch, Verdict, samples,
 };
 
 fn load(taps: &[Tap]) -> upright::Result<Model> {

@@ -1,7 +1,8 @@
 //! What every gate must do, whatever its settings.
 
 use upright::gate::{self, Calibration, Case, Gate, Look, TABLE};
-use upright::{Domain, Param, Part, Value};
+use upright::internal::config::Domain;
+use upright::{Param, Part, Value};
 
 /// Predicted classes; the calibration inputs know no class 3.
 const LABELS: [u32; 4] = [0, 1, 2, 3];

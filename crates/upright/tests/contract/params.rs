@@ -1,7 +1,8 @@
 //! What every parameter of every component must be.
 
+use upright::internal::config::{Domain, Tuning};
 use upright::internal::tune::{Knob, Knobs, Range};
-use upright::{Domain, Param, Part, Tuning, Value, gate, readout, score, search};
+use upright::{Param, Part, Value, gate, readout, score, search};
 
 fn rows() -> Vec<(&'static str, &'static [Param])> {
     let mut rows: Vec<_> = score::TABLE.iter().map(|row| (row.name, row.params)).collect();

@@ -1,10 +1,11 @@
 //! What every readout must do, whatever its settings.
 
 use upright::gate::Look;
+use upright::internal::config::Domain;
 use upright::internal::tensor::argmax;
 use upright::readout::{self, Answer, Readout, TABLE};
 use upright::search::Seen;
-use upright::{Domain, Part, Trace};
+use upright::{Part, Trace};
 
 const CLASSES: usize = 4;
 

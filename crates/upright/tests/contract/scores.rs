@@ -2,9 +2,10 @@
 
 mod faults;
 
+use upright::internal::config::Domain;
 use upright::internal::tensor::argmax;
 use upright::score::{self, Bank, Score, TABLE};
-use upright::{Domain, Head, Matrix, Outputs, Part, State, Value};
+use upright::{Head, Matrix, Outputs, Part, State, Value};
 
 const CLASSES: usize = 4;
 const WIDTH: usize = 12;

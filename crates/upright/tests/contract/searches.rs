@@ -311,7 +311,8 @@ fn tree_search_divides_its_budget_by_its_hypotheses() {
 /// Every word, both flags and both ends of every range of every search.
 #[test]
 fn every_setting_of_every_search_keeps_the_rules() {
-    use upright::{Domain, Value};
+    use upright::Value;
+    use upright::internal::config::Domain;
     let few = |v: f64| if v > 40.0 { 40.0 } else { v };
     for row in TABLE {
         for param in row.params {

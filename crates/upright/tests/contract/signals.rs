@@ -141,7 +141,7 @@ fn transformed_copies_of_points_are_moved_exactly() {
 /// The copies of an input are those of its content, and a closed gate leaves the bare model.
 #[test]
 fn orbits_are_measured_for_every_signal() {
-    use upright::Consistency;
+    use upright::internal::canonicalizer::Consistency;
     for network in ["lstm", "pointnet", "resnet"] {
         let c = fitted(network, "rivals");
         let batch = items(c.model().signal(), 3, 0.3);

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use upright::internal::tune::{
-    Knob, Knobs, Objective, Outcome, Point, Pruner, Report, Setup, Subset, Trial, Tuned,
+    Knob, Knobs, Objective, Outcome, Point, Protocol, Pruner, Report, Setup, Subset, Trial, Tuned,
 };
-use upright::{Error, Protocol, Result, Value};
+use upright::{Error, Result, Value};
 
 /// Reports three steps; fails for small `k` of the word `c`.
 struct Bowl {

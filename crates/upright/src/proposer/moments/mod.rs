@@ -40,6 +40,7 @@ const ANGLES: usize = 24;
 
 /// The second moments of one input.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub enum Shape {
     /// Of an image or strokes.
     Plane(Covariance),
