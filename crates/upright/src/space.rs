@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn clouds_are_searched_over_all_rotations_unless_said_otherwise() {
         let cloud = SpaceConfig::of_signal(Signal::Cloud { points: 9 });
-        assert_eq!(cloud, SpaceConfig::preset("so3").unwrap());
+        assert_eq!(cloud, SpaceConfig::parse("so3").unwrap());
         assert_eq!(SpaceConfig::of_signal(Signal::Strokes { length: 9 }), SpaceConfig::default());
         let space = cloud.build().unwrap();
         assert_eq!((space.size(), space.cube(), space.lines().len()), (6, 3, 3));
