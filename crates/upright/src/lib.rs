@@ -159,7 +159,7 @@
 //! let config = Config::default().with(Role::Score, Part::new("lead"));
 //! # let config = Config { budget: 10, calibration: 40, ..config };
 //! # let model = Model::from_bytes("digits", samples::glyph_model(), &Default::default())?;
-//! # config.fit(model, &FitData::new(&samples::digits(100, 1)?), &mut Silent)?;
+//! # config.fit(model, &FitData::new(&samples::digits(200, 1)?), &mut Silent)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -209,7 +209,7 @@
 //! let info = ModelInfo::new("means", Signal::image(1, 40, 40));
 //! let model = Model::from_engine(Arc::new(Means(means)), info)?;
 //! let config = Config::default().with(Role::Score, Part::new("energy"));
-//! # let config = Config { budget: 10, calibration: 20, ..config };
+//! # let config = Config { budget: 10, calibration: 40, ..config };
 //! let canonicalizer = config.fit(model, &FitData::new(&digits), &mut Silent)?;
 //! # canonicalizer.predict(samples::digits(3, 7)?.batch())?;
 //! # Ok(())

@@ -63,12 +63,6 @@ impl Model {
         load::graph(Graph::from_bytes(name, bytes)?, Overrides::default(), options)
     }
 
-    /// Makes a graph that was already read ready to run.
-    #[cfg(test)]
-    pub(crate) fn from_graph(graph: Graph, options: &Options) -> Result<Self> {
-        load::graph(graph, Overrides::default(), options)
-    }
-
     /// The graph; none if the model runs on an engine of one's own.
     pub(crate) fn graph(&self) -> Option<&Graph> {
         self.network.graph.as_ref()

@@ -87,7 +87,7 @@ impl Cotangents {
     /// The way back from [`Outputs::with_taps`]: derivatives with respect to the features of
     /// some taps as derivatives with respect to those of all taps, of which there are `count`.
     /// What was not among them gets none; what was several times gets the sum.
-    pub(crate) fn to_all_taps(self, taps: &[usize], count: usize) -> Result<Cotangents> {
+    pub(crate) fn into_all_taps(self, taps: &[usize], count: usize) -> Result<Cotangents> {
         if self.features.len() > taps.len() || taps.iter().any(|&tap| tap >= count) {
             return Err(Error::shape("taps", count, taps));
         }
@@ -157,10 +157,10 @@ mod tests {
             features: features.to_vec(),
         };
         let some = d(&[Some(row(&[1.0, 2.0])), None, Some(row(&[10.0, 20.0]))]);
-        let all = some.to_all_taps(&[2, 0, 2], 4).unwrap();
+        let all = some.into_all_taps(&[2, 0, 2], 4).unwrap();
         assert_eq!(all, d(&[None, None, Some(row(&[11.0, 22.0])), None]));
-        assert!(d(&[None]).to_all_taps(&[3], 3).is_err());
-        assert!(d(&[None, None]).to_all_taps(&[0], 3).is_err());
-        assert!(d(&[Some(row(&[1.0])), Some(row(&[1.0, 2.0]))]).to_all_taps(&[0, 0], 1).is_err());
+        assert!(d(&[None]).into_all_taps(&[3], 3).is_err());
+        assert!(d(&[None, None]).into_all_taps(&[0], 3).is_err());
+        assert!(d(&[Some(row(&[1.0])), Some(row(&[1.0, 2.0]))]).into_all_taps(&[0, 0], 1).is_err());
     }
 }

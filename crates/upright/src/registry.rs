@@ -61,14 +61,10 @@ pub fn find<M>(
     table: &'static [Kind<M>],
     name: &str,
 ) -> Result<&'static Kind<M>> {
-    among(kind, table.iter().collect(), name)
+    among(kind, &table.iter().collect::<Vec<_>>(), name)
 }
 
-fn among<M>(
-    kind: &'static str,
-    rows: Vec<&'static Kind<M>>,
-    name: &str,
-) -> Result<&'static Kind<M>> {
+fn among<M>(kind: &'static str, rows: &[&'static Kind<M>], name: &str) -> Result<&'static Kind<M>> {
     rows.iter().copied().find(|row| row.name == name).ok_or_else(|| Error::UnknownName {
         kind,
         name: name.into(),
@@ -98,7 +94,7 @@ impl<M> Open<M> {
 
     /// The row with the given name, or an error that lists the names.
     pub(crate) fn find(&self, name: &str) -> Result<&'static Kind<M>> {
-        among(self.kind, self.rows(), name)
+        among(self.kind, &self.rows(), name)
     }
 
     /// Adds a row, whose name must be new; adding the same row again does nothing.

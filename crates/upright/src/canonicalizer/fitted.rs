@@ -66,7 +66,7 @@ impl Taps {
     /// The way back from what the score reads to all outputs.
     pub(super) fn back(&self, d: Cotangents, taps: usize) -> Result<Cotangents> {
         match &self.score {
-            Some(own) => d.to_all_taps(own, taps),
+            Some(own) => d.into_all_taps(own, taps),
             None => Ok(d),
         }
     }
