@@ -195,7 +195,9 @@ mod tests {
             if let Some(z) = &d[0] {
                 assert_eq!(z.shape, [input.shape[0], 2]);
                 for (out, z) in out.chunks_mut(4).zip(z.data.chunks(2)) {
-                    out.iter_mut().for_each(|o| *o += z[0]);
+                    for o in out.iter_mut() {
+                        *o += z[0];
+                    }
                     out[0] += z[1];
                 }
             }

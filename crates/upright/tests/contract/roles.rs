@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use upright::internal::onnx::Graph;
-use upright::proposer::{self, Bank, Brief, Proposal, Proposer, Viewed};
+use upright::proposer::{self, Brief, Proposal, Proposer, Viewed};
 use upright::score::{self, Needs, Score};
 use upright::search::{self, Ask, Search, Seen};
 use upright::{
-    Canonicalizer, Config, FitData, Kind, Model, ModelOptions, Part, Reduce, Result, Role,
-    Settings, Silent, Space, State, Tap, samples,
+    Canonicalizer, Config, FitData, Kind, Model, ModelOptions, Part, Reduce, Role, Silent, Space,
+    State, Tap, samples,
 };
 
 fn model() -> Model {
@@ -160,10 +160,6 @@ impl proposer::Run for Along<'_> {
     }
 }
 
-fn further(_: &Settings, _: &Bank) -> Result<Box<dyn Proposer>> {
-    Ok(Box::new(Further))
-}
-
 static FURTHER: Kind<proposer::Make> = Kind {
     name: "further",
     about: "a test",
@@ -171,12 +167,12 @@ static FURTHER: Kind<proposer::Make> = Kind {
     make: proposer::Make {
         bank: false,
         copies: true,
-        fit: |settings, bank| {
+        fit: |_, bank| {
             let copies = bank.copies.expect("copies were asked for");
             assert_eq!(copies.outputs.len(), copies.poses.len());
             assert_eq!(copies.samples.len(), copies.poses.len());
             assert!(copies.poses.iter().all(|p| bank.space.contains(p)));
-            further(settings, bank)
+            Ok(Box::new(Further))
         },
         load: |_, _, _| Ok(Box::new(Further)),
     },
