@@ -81,9 +81,10 @@ pub fn library(hint: &upright::Hint) -> String {
         H::BuildEngine { engine, other } => {
             format!("build with `--features {engine}`, or choose `--engine {other}`")
         }
-        H::FindEngine { variable, library, other } => {
-            format!("set {variable} to the {library}, or choose `--engine {other}`")
-        }
+        H::FindEngine { variable, library: (name, version), other } => format!(
+            "set {variable} to the shared library of {name} {version} or later (the Python package \
+             `onnxruntime` has one in its folder `capi`), or choose `--engine {other}`"
+        ),
         H::SayPoints => "say it with `--points N`".into(),
         H::SaySignal => "say which with `--signal strokes` or `--signal clouds`".into(),
         H::SaySize => "say the size it was trained with, such as `--resize 224`".into(),

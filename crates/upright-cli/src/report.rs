@@ -27,7 +27,7 @@ pub enum Failure {
     },
     /// Data that cannot be opened or read.
     #[error(transparent)]
-    Reading(upright_data::Error),
+    Reading(Box<upright_data::Error>),
     /// A data file that is not what it should be.
     #[error("{}: {why}", path.display())]
     Data {
@@ -72,7 +72,7 @@ impl From<upright_data::Error> for Failure {
                 error.to_string(),
                 error.hint().as_ref().map(hints::words).unwrap_or_default(),
             ),
-            other => Failure::Reading(other),
+            other => Failure::Reading(Box::new(other)),
         }
     }
 }

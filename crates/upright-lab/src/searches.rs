@@ -78,7 +78,7 @@ struct Line {
 
 /// Measures and prints a line for every search.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
-    let mut c = load(&args.model, args.artifact.as_deref()).map_err(|e| e.to_string())?;
+    let c = load(&args.model, args.artifact.as_deref()).map_err(|e| e.to_string())?;
     let inputs = inputs(args, &c)?;
     let names = if args.searches.is_empty() {
         search::TABLE.iter().map(|row| row.name.to_string()).collect()
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         if args.gate.is_some() { "   upright / transformed" } else { "" }
     );
     for name in names {
-        let line = measure(args, &mut c, &name, &inputs).map_err(|e| e.to_string())?;
+        let line = measure(args, &c, &name, &inputs).map_err(|e| e.to_string())?;
         let (low, high) = line.interval;
         print!(
             "{:<28} {:>10.5} {:>9} {:>15} {:>7.1} {:>8.1}",

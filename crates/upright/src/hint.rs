@@ -41,7 +41,7 @@ pub enum Hint {
         /// What the model is taken to take: images, strokes or clouds.
         signals: String,
         /// Spaces that fit.
-        fits: [&'static str; 2],
+        fits: &'static [&'static str; 2],
     },
     /// Build with an engine, or choose another.
     BuildEngine {
@@ -54,8 +54,8 @@ pub enum Hint {
     FindEngine {
         /// The environment variable that names the library.
         variable: &'static str,
-        /// What library is looked for, with the oldest version that will do.
-        library: String,
+        /// The library's name and the oldest version that will do.
+        library: &'static (&'static str, &'static str),
         /// An engine that is there.
         other: &'static str,
     },
@@ -135,9 +135,11 @@ impl fmt::Display for Hint {
             Hint::BuildEngine { engine, other } => {
                 write!(f, "build with the feature `{engine}`, or choose the engine `{other}`")
             }
-            Hint::FindEngine { variable, library, other } => {
-                write!(f, "set {variable} to the {library}, or choose the engine `{other}`")
-            }
+            Hint::FindEngine { variable, library: (name, version), other } => write!(
+                f,
+                "set {variable} to the shared library of {name} {version} or later, or choose the \
+                 engine `{other}`"
+            ),
             Hint::SayPoints => write!(f, "say how many points an item has"),
             Hint::SaySignal => write!(f, "say whether it takes strokes or clouds"),
             Hint::SaySize => write!(f, "say the size it was trained with"),

@@ -271,9 +271,9 @@ impl Space {
             return Ok(());
         }
         let (acts, fits) = if solid {
-            ("space", ["affine", "rotate"])
+            ("space", &["affine", "rotate"])
         } else {
-            ("the plane", ["so3", "vertical"])
+            ("the plane", &["so3", "vertical"])
         };
         Err(Error::WrongSpace {
             why: format!("its axes act in {acts}, but the model takes {kind}"),

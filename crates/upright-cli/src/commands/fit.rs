@@ -88,6 +88,18 @@ pub struct Args {
     reading: DataArgs,
 }
 
+impl Args {
+    /// Parts that have a flag of their own.
+    fn shorthands(&self, config: &mut Config) {
+        if let Some(withheld) = self.abstain {
+            config.parts[Role::Abstain] = Part::new("doubt").number("withheld", withheld);
+        }
+        if self.switch.is_some() {
+            config.parts[Role::Router] = Part::new("switch");
+        }
+    }
+}
+
 /// Shows a fit's phases as progress bars.
 struct Bars {
     quiet: bool,
@@ -121,12 +133,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.parts.config(common)?;
     config.bank = args.bank;
     config.calibration = args.calibration;
-    if let Some(withheld) = args.abstain {
-        config.parts[Role::Abstain] = Part::new("doubt").number("withheld", withheld);
-    }
-    if args.switch.is_some() {
-        config.parts[Role::Router] = Part::new("switch");
-    }
+    args.shorthands(&mut config);
     config.check()?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;

@@ -132,7 +132,6 @@ pub fn make(
     };
     let budgets = study::budgets(c, upright, transformed, common)?;
     let latency = [Latency::measure(c, upright)?, Latency::measure(c, transformed)?];
-    let c = &*c;
     let mut cells = Vec::new();
     let mut room = ROOM;
     for ((inputs, side), most) in inputs.iter().zip(study.sides()).zip(SHOWN) {

@@ -82,11 +82,7 @@ fn missing(why: String) -> Error {
         why,
         hint: Some(Hint::FindEngine {
             variable: VARIABLE,
-            library: format!(
-                "shared library of ONNX Runtime 1.{} or later (the Python package `onnxruntime` \
-                 has one in its folder `capi`)",
-                ::ort::MINOR_VERSION
-            ),
+            library: &("ONNX Runtime", "1.17"),
             other: "rten",
         }),
     }
