@@ -54,15 +54,15 @@ impl Score for Rest {
     }
 }
 
-fn make(settings: &Settings) -> Result<Box<dyn Score>> {
-    Ok(Box::new(Rest { top: settings.whole("top") }))
+fn make(settings: &Settings) -> Box<dyn Score> {
+    Box::new(Rest { top: settings.whole("top") })
 }
 
 static REST: Kind<Make> = Kind {
     name: "rest",
     about: "probability that the first classes leave over",
     params: &[Param::whole("top", 1, 1, 10, "classes that count as first")],
-    make: Make { needs: |_| Needs::default(), fit: |s, _| make(s), load: |s, _| make(s) },
+    make: Make { needs: |_| Needs::default(), fit: |s, _| Ok(make(s)), load: |s, _| Ok(make(s)) },
 };
 
 fn main() -> Result<()> {

@@ -146,7 +146,8 @@ fn public_items_are_those_of_the_stored_list() {
     let now = public(&sources);
     let path = root.join("tests/fixtures/public-items.txt");
     if std::env::var_os("UPRIGHT_RENEW").is_some() {
-        let text: String = now.iter().map(|item| format!("{item}\n")).collect();
+        let text =
+            format!("{}\n", now.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
         fs::write(&path, text).unwrap();
     }
     let stored = fs::read_to_string(&path).unwrap();
