@@ -83,7 +83,7 @@ pub struct View {
 /// a point of the input is seen where the map back puts it: points move by the
 /// *inverse* map, as the ink of a drawing that fills its picture would. The
 /// centre is that of the bounding box, one unit of a shift half its longer
-/// side, as [`crate::map`] says. Pen states stay, and rows with a pen below
+/// side, as [`Map`](crate::Map) says. Pen states stay, and rows with a pen below
 /// zero are padding, do not count for the box and stay whole. A map without
 /// inverse is an error.
 ///
