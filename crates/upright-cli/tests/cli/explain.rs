@@ -30,10 +30,15 @@ fn pictures(svg: &str) -> Vec<GrayImage> {
 
 /// All test pictures.
 fn tests(folder: &Path) -> Vec<String> {
+    pictures_of(folder, "test")
+}
+
+/// All pictures of one set.
+fn pictures_of(folder: &Path, set: &str) -> Vec<String> {
     let inside = |path: &Path| -> Vec<std::path::PathBuf> {
         std::fs::read_dir(path).unwrap().map(|f| f.unwrap().path()).collect()
     };
-    let mut all: Vec<String> = inside(&folder.join("test"))
+    let mut all: Vec<String> = inside(&folder.join(set))
         .iter()
         .flat_map(|class| inside(class))
         .map(|path| path.to_str().unwrap().to_string())
@@ -99,7 +104,7 @@ fn an_explanation_names_and_draws_the_limit_of_the_inputs_class() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let c = artifact(folder, "own.upright");
     let mut seen = 0;
-    for one in tests(folder) {
+    for one in tests(folder).into_iter().chain(pictures_of(folder, "train")) {
         let (outputs, energies) = c.raw(&picture(Path::new(&one))).unwrap();
         let raw = Look { energy: energies[0], label: outputs.labels()[0] };
         let reason = c.gate().reason(raw, None);
