@@ -1,6 +1,5 @@
 //! What every engine of this build must do. Engines agree within [`TOLERANCE`].
 
-use crate::hint::Hint;
 use std::sync::Once;
 
 use super::*;
@@ -148,7 +147,7 @@ fn the_automatic_engine_is_one_that_is_ready() {
 fn an_engine_left_out_of_the_build_says_how_to_get_it() {
     let e = row("ort").unwrap_err();
     assert_eq!(e.to_string(), "the ort engine is not available: this build was made without it");
-    assert_eq!(e.hint(), Some(Hint::BuildEngine { engine: "ort", other: "rten" }));
+    assert_eq!(e.hint(), Some(crate::hint::Hint::BuildEngine { engine: "ort", other: "rten" }));
     assert_eq!(e.code(), "engine::missing");
 }
 
