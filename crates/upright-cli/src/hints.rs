@@ -64,6 +64,9 @@ pub fn library(hint: &upright::Hint) -> String {
         H::OtherTap => {
             "choose another tap or score (`--score energy` needs no features)".into()
         }
+        H::NeedsProposer => {
+            "use `--proposer learned` and a larger bank, or another score such as `--score knn`".into()
+        }
         H::TapModel => "tap the model with `--tap auto`, or use `--score energy`".into(),
         H::MatchArtifact => "run `upright fit` again with this model, or give the model the \
                              artifact was fitted on"

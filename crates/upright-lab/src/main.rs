@@ -9,6 +9,7 @@ mod orbit;
 #[cfg(feature = "train")]
 mod pooled;
 mod resnet;
+mod proposals;
 mod searches;
 mod train;
 
@@ -35,6 +36,8 @@ enum Command {
     Orbit(orbit::Args),
     /// Compare every search on the same transformed inputs.
     Searches(Box<searches::Args>),
+    /// What the proposer is worth: right answers on its first, second, ... suggestion
+    Proposals(Box<proposals::Args>),
     /// Train a model on data that we make ourselves.
     #[command(subcommand)]
     Train(train::Train),
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Searches(args) => searches::run(&args),
+        Command::Proposals(args) => proposals::run(&args),
         Command::Train(train) => train.run(),
         Command::Model(model) => model.run(),
     };

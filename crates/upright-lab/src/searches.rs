@@ -125,26 +125,36 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 }
 
 /// Inputs as they are, their transformed copies, and their classes.
-struct Inputs {
-    upright: Batch<'static>,
-    transformed: Batch<'static>,
-    labels: Vec<u32>,
+pub(crate) struct Inputs {
+    pub(crate) upright: Batch<'static>,
+    pub(crate) transformed: Batch<'static>,
+    pub(crate) labels: Vec<u32>,
 }
 
 fn inputs(args: &Args, c: &Canonicalizer) -> Result<Inputs, String> {
     let reading = DataArgs { limit: Some(args.count), ..args.reading.clone() };
+    read_inputs(&args.data, &reading, args.seed, c)
+}
+
+/// Labelled inputs, and copies of them under random poses.
+pub(crate) fn read_inputs(
+    data: &PathBuf,
+    reading: &DataArgs,
+    seed: u64,
+    c: &Canonicalizer,
+) -> Result<Inputs, String> {
     let signal = c.model().signal();
-    let options = reading.options(Want::Labelled, signal, Some(c.model().classes()), args.seed);
+    let options = reading.options(Want::Labelled, signal, Some(c.model().classes()), seed);
     let source = upright_data::open(
-        std::slice::from_ref(&args.data),
+        std::slice::from_ref(data),
         &options,
-        Prepare::for_model(c.model(), args.seed),
+        Prepare::for_model(c.model(), seed),
     )
     .map_err(|e| e.to_string())?;
     let rows: Vec<usize> = (0..source.len()).collect();
     let loaded = source.read(&rows).map_err(|e| e.to_string())?;
     let labels: Vec<u32> = loaded.rows.iter().filter_map(|&r| source.label(r)).collect();
-    let copies = transformed_copies(&loaded.batch, c.space(), &c.config().resample, args.seed);
+    let copies = transformed_copies(&loaded.batch, c.space(), &c.config().resample, seed);
     let transformed = copies.map_err(|e| e.to_string())?;
     Ok(Inputs { upright: loaded.batch, transformed, labels })
 }

@@ -3,7 +3,6 @@
 
 use crate::error::Result;
 use crate::map::Map;
-use crate::outputs::Outputs;
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::Batch;
@@ -11,17 +10,6 @@ use crate::warp::{Resample, View, warp};
 
 /// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
 const JITTER: f32 = 0.01;
-
-/// What the model makes of transformed bank samples, and how they were transformed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Copies {
-    /// Logits and features, one row per copy.
-    pub outputs: Outputs,
-    /// The pose that each copy was made under: its map leads from copy to sample.
-    pub poses: Vec<Vec<f32>>,
-    /// The bank sample that each copy was made of.
-    pub samples: Vec<usize>,
-}
 
 /// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.
 ///

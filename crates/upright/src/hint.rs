@@ -22,6 +22,8 @@ pub enum Hint {
     OtherTap,
     /// Tap the model, or choose a score that reads only logits.
     TapModel,
+    /// Choose a proposer that learns, or another score.
+    NeedsProposer,
     /// Fit again with this model, or give the one the artifact was fitted on.
     MatchArtifact,
     /// Upgrade, or fit again.
@@ -115,6 +117,9 @@ impl fmt::Display for Hint {
             }
             Hint::OtherTap => {
                 write!(f, "choose another tap, or a score that reads only logits such as energy")
+            }
+            Hint::NeedsProposer => {
+                write!(f, "choose the proposer `learned` and give more samples, or another score")
             }
             Hint::TapModel => {
                 write!(f, "tap the model, or choose a score that reads only logits such as energy")

@@ -239,6 +239,7 @@ mod preprocess;
 pub mod proposer;
 pub mod readout;
 mod reduce;
+mod ridge;
 mod registry;
 mod role;
 mod rotation;

@@ -35,6 +35,14 @@ pub enum Reduce {
         /// Seed of the projection.
         seed: u64,
     },
+    /// Averages over the finest grid of regions, at most 5 x 5, that leaves at most `dim`
+    /// numbers, then a random projection where even one region leaves more.
+    Grid {
+        /// Largest length.
+        dim: usize,
+        /// Seed of the projection.
+        seed: u64,
+    },
     /// All numbers, then a random projection if there are more than `dim`.
     Project {
         /// Largest length.
@@ -70,6 +78,7 @@ enum Pooling {
         channels: usize,
         height: usize,
         width: usize,
+        bins: [usize; 2],
     },
 }
 
@@ -94,16 +103,24 @@ impl Reduce {
             }
             (Reduce::Pool { .. }, &[_, BINS, BINS]) => Pooling::None,
             (Reduce::Pool { .. }, &[channels, height, width]) => {
-                Pooling::Regions { channels, height, width }
+                Pooling::Regions { channels, height, width, bins: [BINS; 2] }
             }
-            (Reduce::Mean | Reduce::Pool { .. }, &[tokens, width]) => {
+            (Reduce::Grid { dim, .. }, &[channels, height, width]) => {
+                let bins = [height, width].map(|side| finest(dim / channels).min(side));
+                Pooling::Regions { channels, height, width, bins }
+            }
+            (Reduce::Mean | Reduce::Pool { .. } | Reduce::Grid { .. }, &[tokens, width]) => {
                 Pooling::First { tokens, width }
             }
             _ => Pooling::None,
         };
         let pooled = pooling.len(size);
         let projection = match self {
-            Reduce::Pool { dim, seed } | Reduce::Project { dim, seed } if pooled > dim => {
+            Reduce::Pool { dim, seed }
+            | Reduce::Grid { dim, seed }
+            | Reduce::Project { dim, seed }
+                if pooled > dim =>
+            {
                 Some(gaussian(dim, pooled, seed)?)
             }
             _ => None,
@@ -118,6 +135,7 @@ impl std::fmt::Display for Reduce {
             Reduce::None => write!(f, "none"),
             Reduce::Mean => write!(f, "mean"),
             Reduce::Pool { dim, .. } => write!(f, "pool 3x3 to at most {dim}"),
+            Reduce::Grid { dim, .. } => write!(f, "grid of at most {dim}"),
             Reduce::Project { dim, .. } => write!(f, "project to at most {dim}"),
         }
     }
@@ -129,7 +147,7 @@ impl Pooling {
             Pooling::None => size,
             Pooling::Last { outer, .. } => outer,
             Pooling::First { width, .. } => width,
-            Pooling::Regions { channels, .. } => channels * BINS * BINS,
+            Pooling::Regions { channels, bins: [rows, cols], .. } => channels * rows * cols,
         }
     }
 
@@ -146,11 +164,12 @@ impl Pooling {
                     *o = mean((0..tokens).map(|t| x[t * width + i]), tokens);
                 }
             }
-            Pooling::Regions { height, width, .. } => {
-                for (o, x) in out.chunks_exact_mut(BINS * BINS).zip(x.chunks_exact(height * width))
+            Pooling::Regions { height, width, bins: [down, across], .. } => {
+                for (o, x) in out.chunks_exact_mut(down * across).zip(x.chunks_exact(height * width))
                 {
                     for (i, o) in o.iter_mut().enumerate() {
-                        let (rows, cols) = (bin(i / BINS, height), bin(i % BINS, width));
+                        let rows = bin(i / across, down, height);
+                        let cols = bin(i % across, across, width);
                         let count = rows.len() * cols.len();
                         let cell = rows.flat_map(|y| cols.clone().map(move |x| y * width + x));
                         *o = mean(cell.map(|at| x[at]), count);
@@ -175,11 +194,12 @@ impl Pooling {
                     }
                 }
             }
-            Pooling::Regions { height, width, .. } => {
-                for (d, o) in d.chunks_exact(BINS * BINS).zip(out.chunks_exact_mut(height * width))
+            Pooling::Regions { height, width, bins: [down, across], .. } => {
+                for (d, o) in d.chunks_exact(down * across).zip(out.chunks_exact_mut(height * width))
                 {
                     for (i, d) in d.iter().enumerate() {
-                        let (rows, cols) = (bin(i / BINS, height), bin(i % BINS, width));
+                        let rows = bin(i / across, down, height);
+                        let cols = bin(i % across, across, width);
                         let part = d / (rows.len() * cols.len()) as f32;
                         for y in rows {
                             for x in cols.clone() {
@@ -193,8 +213,14 @@ impl Pooling {
     }
 }
 
-fn bin(i: usize, size: usize) -> std::ops::Range<usize> {
-    i * size / BINS..((i + 1) * size).div_ceil(BINS)
+/// Bin `i` of so many over a side.
+fn bin(i: usize, bins: usize, size: usize) -> std::ops::Range<usize> {
+    i * size / bins..((i + 1) * size).div_ceil(bins)
+}
+
+/// The most bins per side, at most 5, of which so many fit.
+fn finest(regions: usize) -> usize {
+    (1..=5).rev().find(|side| side * side <= regions).unwrap_or(1)
 }
 
 fn mean(values: impl Iterator<Item = f32>, count: usize) -> f32 {

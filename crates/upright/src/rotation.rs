@@ -99,6 +99,22 @@ pub(crate) fn angle(m: &Matrix3) -> f64 {
     2.0 * libm::atan2((x * x + y * y + z * z).sqrt(), w)
 }
 
+/// The mean of rotations that lie near each other: of their quaternions, each with the sign
+/// nearest to the first; `None` of none.
+pub(crate) fn mean(all: &[Matrix3]) -> Option<Matrix3> {
+    let first = quaternion(all.first()?);
+    let mut sum = [0.0; 4];
+    for m in all {
+        let q = quaternion(m);
+        let along: f64 = q.iter().zip(first).map(|(a, b)| a * b).sum();
+        for (s, v) in sum.iter_mut().zip(q) {
+            *s += if along < 0.0 { -v } else { v };
+        }
+    }
+    let length = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
+    (length > FLOOR).then(|| from_quaternion(sum.map(|v| v / length)))
+}
+
 /// The rotation by `angle` about the coordinate axis `k`.
 pub(crate) fn about(k: usize, angle: f64) -> Matrix3 {
     let (sin, cos) = libm::sincos(angle / 2.0);

@@ -80,6 +80,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         labels: labels.as_deref().unwrap_or(&[]),
         head: head.as_ref(),
         transformed: None,
+        lessons: None,
         seed: common.seed,
     };
     let energies = score::fit(&part, &bank)?.energy(&asked);

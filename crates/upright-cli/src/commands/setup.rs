@@ -94,9 +94,14 @@ impl ModelArgs {
                 overrides.set(key, text)?;
             }
         }
-        let taps = self.tap.iter().filter(|name| *name != "none");
+        let named = self.tap.iter().filter(|name| *name != "none");
+        let mut taps: Vec<Tap> =
+            named.map(|name| Tap { name: name.clone(), reduce }).collect();
+        if !taps.is_empty() {
+            taps.push(Tap::middle());
+        }
         Ok(ModelOptions {
-            taps: taps.map(|name| Tap { name: name.clone(), reduce }).collect(),
+            taps,
             preprocess: overrides,
             kind: self.signal,
             rows: self.points,

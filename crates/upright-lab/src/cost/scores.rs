@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     drop(training);
     let head = head(&outputs, 10)?;
     let bank =
-        Bank { outputs: &outputs, labels: &labels, head: Some(&head), transformed: None, seed: 0 };
+        Bank { outputs: &outputs, labels: &labels, head: Some(&head), transformed: None, lessons: None, seed: 0 };
     let asked = |name: &str| {
         name == "energy" || args.score.is_empty() || args.score.iter().any(|s| s == name)
     };

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use super::held::Held;
 use super::report::{Accuracy, Transforms};
+use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport};
-use crate::copies::{self, Copies};
+use crate::copies;
 use crate::dataset::{CHUNK, Dataset};
 use crate::error::Result;
 use crate::model::Model;
 use crate::outputs::Outputs;
-use crate::proposer::{self, Shape};
+use crate::proposer::{self, Proposer};
 use crate::role::Role;
 use crate::router::Models;
-use crate::score::{self, Bank, Needs};
+use crate::score::{self, Bank, Lessons, Needs};
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::Matrix;
@@ -22,8 +23,8 @@ use crate::tensor::Matrix;
 /// Bank samples of which transformed copies are made for scores that learn from them.
 const COPIES: usize = 2000;
 
-/// Bank samples whose moments are looked at.
-const MEASURED: usize = 4096;
+/// Most bank samples that teach a score which views to believe.
+const JUDGED: usize = 10_000;
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -108,46 +109,68 @@ impl Config {
         watch: &mut dyn Watch,
     ) -> Result<(Canonicalizer, FitReport)> {
         let mut c = Canonicalizer::bare(self, models)?;
-        watch.phase("bank", rows.len());
-        let (outputs, labels, shapes) = run_rows(&c.model, data, rows, watch)?;
-        let (score, proposer) = (self.part(Role::Score), self.part(Role::Proposer));
-        let needs = score::needs(score)?;
-        let learns = needs.transformed || proposer::row(&proposer.name)?.make.copies;
-        let copies = if learns { self.copies(&c.model, data, rows, &c.space)? } else { None };
         let taps = c.fitted.taps.clone();
-        let transformed = match &copies {
-            Some(copies) => Some(taps.for_score(&copies.outputs)?),
-            None => None,
+        let score = self.part(Role::Score);
+        let needs = score::needs(score)?;
+        // What judges proposals must not be fitted on the samples that made them.
+        let (proposing, judged) = match needs.lessons {
+            true => {
+                let (judged, rest) = evenly(rows, JUDGED.min(rows.len() / 3));
+                (rest, judged)
+            }
+            false => (rows.to_vec(), Vec::new()),
         };
+        c.fitted.proposer = self.proposer(&c, data, &proposing, watch)?.into();
+        let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
+        report.notes.extend(c.fitted.proposer.note());
+        let mut bank = Samples::default();
+        if needs.lessons {
+            bank.lessons = Some(c.lessons(data, &judged, watch)?);
+        } else {
+            watch.phase("bank", rows.len());
+            let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());
+            (bank.outputs, bank.labels) = run_rows(&c.model, data, rows, &read, watch)?;
+            report.notes.extend(few(&score.name, &needs, &bank.labels, &c.model));
+            if needs.transformed
+                && let Some(copies) = self.copies(&c.model, data, rows, &c.space)?
+            {
+                bank.transformed = Some(taps.for_score(&copies)?.into_owned());
+            }
+        }
+        let head = c.model.head().filter(|_| taps.head());
+        let none = Outputs { logits: Matrix::zeros(0, c.model.classes()), features: vec![] };
         let bank = Bank {
-            outputs: &*taps.for_score(&outputs)?,
-            labels: &labels,
-            head: c.model.head().filter(|_| taps.head()),
-            transformed: transformed.as_deref(),
+            outputs: bank.outputs.as_ref().unwrap_or(&none),
+            labels: &bank.labels,
+            head,
+            transformed: bank.transformed.as_ref(),
+            lessons: bank.lessons.as_ref(),
             seed: self.seed,
         };
         c.fitted.score = score::fit(score, &bank)?.into();
-        let copies = match copies {
-            Some(Copies { outputs, poses, samples }) => {
-                let outputs = taps.for_proposer(&outputs)?.into_owned();
-                Some(Copies { outputs, poses, samples })
-            }
-            None => None,
-        };
-        let bank = proposer::Bank {
-            space: &c.space,
-            shapes: &shapes,
-            outputs: &*taps.for_proposer(&outputs)?,
-            labels: &labels,
-            copies: copies.as_ref(),
-            seed: self.seed,
-        };
-        c.fitted.proposer = proposer::fit(proposer, &bank)?.into();
-        let mut report = FitReport { bank: outputs.len(), ..FitReport::default() };
-        report.notes.extend(few(&score.name, &needs, &labels, &c.model));
         report.notes.extend(c.fitted.score.note());
-        report.notes.extend(c.fitted.proposer.note());
         Ok((c, report))
+    }
+
+    /// Fits the proposer on some rows.
+    pub(super) fn proposer(
+        &self,
+        c: &Canonicalizer,
+        data: &dyn Dataset,
+        rows: &[usize],
+        watch: &mut dyn Watch,
+    ) -> Result<Box<dyn Proposer>> {
+        let mut samples = Supply {
+            model: &c.model,
+            taps: &c.fitted.taps,
+            data,
+            rows,
+            resample: &self.resample,
+            watch,
+        };
+        let mut bank =
+            proposer::Bank { space: &c.space, samples: &mut samples, seed: self.seed };
+        proposer::fit(self.part(Role::Proposer), &mut bank)
     }
 
     /// Which rows fill the bank while tuning, and what is tuned on: the half of the held-out
@@ -189,26 +212,32 @@ impl Config {
         (bank, held)
     }
 
-    /// Transformed copies of some bank samples, for parts that learn from them.
+    /// What the model makes of transformed copies of some bank samples.
     pub(super) fn copies(
         &self,
         model: &Model,
         data: &dyn Dataset,
         rows: &[usize],
         space: &Space,
-    ) -> Result<Option<Copies>> {
+    ) -> Result<Option<Outputs>> {
         let mut outputs: Option<Outputs> = None;
-        let (mut poses, mut samples) = (Vec::new(), Vec::new());
         for rows in evenly(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
             let loaded = data.read(rows)?;
-            let own = copies::random_poses(&loaded.batch, space, self.seed);
-            let batch = copies::under(&loaded.batch, &own, space, &self.resample)?;
-            extend(&mut outputs, model.run(&batch)?)?;
-            poses.extend(own);
-            samples.extend(loaded.rows);
+            let copies =
+                copies::transformed_copies(&loaded.batch, space, &self.resample, self.seed)?;
+            extend(&mut outputs, model.run(&copies)?)?;
         }
-        Ok(outputs.map(|outputs| Copies { outputs, poses, samples }))
+        Ok(outputs)
     }
+}
+
+/// What a score is fitted on.
+#[derive(Default)]
+struct Samples {
+    outputs: Option<Outputs>,
+    labels: Vec<u32>,
+    transformed: Option<Outputs>,
+    lessons: Option<Lessons>,
 }
 
 /// Says so if a score looks at more samples than there are, in the bank or in a class of it.
@@ -279,28 +308,25 @@ pub(super) fn evenly(rows: &[usize], count: usize) -> (Vec<usize>, Vec<usize>) {
     (taken, rest)
 }
 
-/// Outputs, labels and moments of some rows of a data set.
+/// Outputs, as far as `read` keeps them, and labels of some rows of a data set.
 pub(super) fn run_rows(
     model: &Model,
     data: &dyn Dataset,
     rows: &[usize],
+    read: &dyn Fn(Outputs) -> Result<Outputs>,
     watch: &mut dyn Watch,
-) -> Result<(Outputs, Vec<u32>, Vec<Option<Shape>>)> {
+) -> Result<(Option<Outputs>, Vec<u32>)> {
     let mut all: Option<Outputs> = None;
     let mut labels = Vec::with_capacity(rows.len());
-    let mut shapes = Vec::new();
-    let stride = rows.len().div_ceil(MEASURED).max(1);
     for chunk in rows.chunks(CHUNK) {
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {
-            shapes.extend(proposer::shapes(&loaded.batch).into_iter().step_by(stride));
-            extend(&mut all, model.run(&loaded.batch)?)?;
+            extend(&mut all, read(model.run(&loaded.batch)?)?)?;
         }
         watch.advance(chunk.len());
     }
-    let none = || Outputs { logits: Matrix::zeros(0, model.classes()), features: vec![] };
-    Ok((all.unwrap_or_else(none), labels, shapes))
+    Ok((all, labels))
 }
 
 pub(super) fn extend(all: &mut Option<Outputs>, more: Outputs) -> Result<()> {

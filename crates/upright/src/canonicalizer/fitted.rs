@@ -44,13 +44,24 @@ pub(super) struct Taps {
 }
 
 impl Taps {
-    /// The numbers of the taps that parts name.
+    /// The numbers of the taps that parts read: those they name, otherwise those that are
+    /// meant for them. What is meant for a proposer is not for a score that names none.
     pub(super) fn of(parts: &Parts, model: &Model) -> Result<Self> {
-        let numbers = |role: Role| match parts[role].taps.as_slice() {
+        let named = |role: Role| match parts[role].taps.as_slice() {
             [] => Ok(None),
             names => names.iter().map(|n| model.tap_index(n)).collect::<Result<_>>().map(Some),
         };
-        Ok(Taps { score: numbers(Role::Score)?, proposer: numbers(Role::Proposer)? })
+        let meant = proposer::row(&parts[Role::Proposer].name)?.make.taps;
+        let all = model.taps();
+        let place = |tap: &&str| all.iter().position(|t| t.name() == *tap);
+        let own: Vec<usize> = meant.iter().filter_map(place).collect();
+        let any: Vec<&str> = proposer::rows().iter().flat_map(|r| r.make.taps).copied().collect();
+        let rest: Vec<usize> = (0..all.len()).filter(|&i| !any.contains(&all[i].name())).collect();
+        let usual = |taps: Vec<usize>| Some(taps).filter(|t| !t.is_empty() && t.len() < all.len());
+        Ok(Taps {
+            score: named(Role::Score)?.or_else(|| usual(rest)),
+            proposer: named(Role::Proposer)?.or_else(|| usual(own)),
+        })
     }
 
     /// What the score reads of outputs.

@@ -27,11 +27,13 @@ mod calibrate;
 mod fit;
 mod fitted;
 mod held;
+mod lessons;
 mod measure;
 mod orbit;
 mod predict;
 mod replay;
 mod report;
+mod supply;
 #[cfg(test)]
 mod tests;
 mod tune;

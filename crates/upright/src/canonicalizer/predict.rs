@@ -145,6 +145,7 @@ impl Canonicalizer {
                     budget: self.config.budget,
                     raw,
                     proposals,
+                    sure: self.fitted.score.sure(),
                 })
             })
             .collect();

@@ -14,8 +14,6 @@ use crate::error::{Error, Result};
 use crate::gate::{self, Calibration, Case, Look};
 use crate::hint::Hint;
 use crate::outputs::{Head, Outputs};
-use crate::proposer;
-use crate::role::Role;
 use crate::score::{self, Bank};
 use crate::search::lowest;
 use crate::seed::{self, sobol};
@@ -86,27 +84,18 @@ impl Replay {
         watch: &mut dyn Watch,
     ) -> Result<Self> {
         watch.phase("bank", bank.1.len());
-        let (outputs, labels, shapes) = run_rows(&c.model, bank.0, bank.1, watch)?;
+        let (outputs, labels) = run_rows(&c.model, bank.0, bank.1, &Ok, watch)?;
+        let none = || Outputs { logits: Matrix::zeros(0, c.model.classes()), features: vec![] };
+        let outputs = outputs.unwrap_or_else(none);
         let copies = config.copies(&c.model, bank.0, bank.1, &c.space)?;
-        let part = config.part(Role::Proposer);
-        let proposer = proposer::fit(
-            part,
-            &proposer::Bank {
-                space: &c.space,
-                shapes: &shapes,
-                outputs: &outputs,
-                labels: &labels,
-                copies: copies.as_ref(),
-                seed: config.seed,
-            },
-        )?;
+        let proposer = config.proposer(c, bank.0, bank.1, watch)?;
         let c = &Canonicalizer {
             fitted: Fitted { proposer: proposer.into(), ..c.fitted.clone() },
             ..c.clone()
         };
         let mut replay = Replay {
             bank: outputs,
-            copies: copies.map(|c| c.outputs),
+            copies,
             labels,
             head: c.model.head().cloned(),
             inputs: Vec::new(),
@@ -203,6 +192,7 @@ impl Objective for Replay {
                 labels: &self.labels,
                 head: self.head.as_ref().filter(|_| tap == 0),
                 transformed: copies.as_ref(),
+                lessons: None,
                 seed: self.seed,
             },
         )?;

@@ -1,6 +1,8 @@
 //! Evaluating views: warp, model, proposer, score, in chunks that bound the
 //! memory; and the way back, from energies to poses.
 
+use rayon::prelude::*;
+
 use super::Canonicalizer;
 use crate::error::Result;
 use crate::outputs::Outputs;
@@ -62,10 +64,15 @@ impl Canonicalizer {
         let outputs = self.model.run(batch)?;
         let read = self.fitted.taps.for_proposer(&outputs)?;
         let pose = self.space.identity();
-        let runs: Vec<_> = (0..batch.len())
-            .map(|item| {
-                let mut run = self.propose(batch, item);
-                let suggested = tell(run.as_mut(), &read, &[(item, &pose)]);
+        let runs: Vec<_> =
+            (0..batch.len()).into_par_iter().map(|item| self.propose(batch, item)).collect();
+        let wanted: Vec<_> = runs.iter().map(|run| run.reads(&pose)).collect();
+        let readings = self.readings(&read, wanted);
+        let runs: Vec<_> = runs
+            .into_par_iter()
+            .enumerate()
+            .map(|(item, mut run)| {
+                let suggested = tell(run.as_mut(), &read, &[(item, &pose)], &readings);
                 (run, suggested)
             })
             .collect();
@@ -142,12 +149,24 @@ impl Canonicalizer {
         rows: &[(usize, usize)],
         told: &mut [Told],
     ) -> Result<Vec<Evaluation>> {
-        let warped = warp(batch, &self.views(asked, rows), &self.config.resample)?;
-        let outputs = self.model.run(&warped)?;
-        tell_all(asked, rows, &*self.fitted.taps.for_proposer(&outputs)?, told);
+        let outputs = self.seen(batch, asked, rows, told)?;
         let read = self.fitted.taps.for_score(&outputs)?;
         let energies = self.fitted.score.energy_of(&read, &contexts(asked, rows));
         Ok(self.evaluations(asked, rows, &outputs, energies, None))
+    }
+
+    /// What the model makes of some rows, of which the proposers are told.
+    pub(super) fn seen(
+        &self,
+        batch: &Batch,
+        asked: &mut [Asked],
+        rows: &[(usize, usize)],
+        told: &mut [Told],
+    ) -> Result<Outputs> {
+        let warped = warp(batch, &self.views(asked, rows), &self.config.resample)?;
+        let outputs = self.model.run(&warped)?;
+        self.tell_all(asked, rows, &outputs, told)?;
+        Ok(outputs)
     }
 
     fn look_and_differentiate(
@@ -169,7 +188,7 @@ impl Canonicalizer {
             self.fitted.taps.back(d, o.features.len())
         })?;
         drop(contexts);
-        tell_all(asked, rows, &*self.fitted.taps.for_proposer(&outputs)?, told);
+        self.tell_all(asked, rows, &outputs, told)?;
         let slopes = warp::pullback(batch, &views, &self.config.resample, &d)?;
         Ok(self.evaluations(asked, rows, &outputs, energies, Some(&slopes)))
     }
@@ -219,15 +238,46 @@ impl Canonicalizer {
     }
 }
 
-/// Tells every input's proposer of its views among some rows.
-fn tell_all(asked: &mut [Asked], rows: &[(usize, usize)], outputs: &Outputs, told: &mut [Told]) {
-    let mut row = 0;
-    for own in rows.chunk_by(|a, b| a.0 == b.0) {
-        let Asked { asks, run, .. } = &mut asked[own[0].0];
-        let views: Vec<(usize, &Vec<f32>)> =
-            own.iter().enumerate().map(|(n, &(_, k))| (row + n, &asks[k].pose)).collect();
-        told[own[0].0].proposals.extend(tell(&mut **run, outputs, &views));
-        row += own.len();
+/// What the proposer has read off some rows, where it was wanted.
+type Readings = Vec<Option<Vec<f32>>>;
+
+impl Canonicalizer {
+    /// Lets the proposer read the rows that its runs want, all at once.
+    fn readings(&self, outputs: &Outputs, wanted: Vec<Option<Vec<f32>>>) -> Readings {
+        let mut readings = vec![None; wanted.len()];
+        let (rows, own): (Vec<usize>, Vec<Vec<f32>>) =
+            wanted.into_iter().enumerate().filter_map(|(row, own)| Some((row, own?))).unzip();
+        if rows.is_empty() {
+            return readings;
+        }
+        if let Some(found) = self.fitted.proposer.read(&outputs.select(&rows), &own) {
+            for (row, reading) in rows.into_iter().zip(found.iter()) {
+                readings[row] = Some(reading.to_vec());
+            }
+        }
+        readings
+    }
+
+    /// Tells every input's proposer of its views among some rows.
+    fn tell_all(
+        &self,
+        asked: &mut [Asked],
+        rows: &[(usize, usize)],
+        outputs: &Outputs,
+        told: &mut [Told],
+    ) -> Result<()> {
+        let outputs = &*self.fitted.taps.for_proposer(outputs)?;
+        let wanted = rows.iter().map(|&(i, k)| asked[i].run.reads(&asked[i].asks[k].pose));
+        let readings = self.readings(outputs, wanted.collect());
+        let mut row = 0;
+        for own in rows.chunk_by(|a, b| a.0 == b.0) {
+            let Asked { asks, run, .. } = &mut asked[own[0].0];
+            let views: Vec<(usize, &Vec<f32>)> =
+                own.iter().enumerate().map(|(n, &(_, k))| (row + n, &asks[k].pose)).collect();
+            told[own[0].0].proposals.extend(tell(&mut **run, outputs, &views, &readings));
+            row += own.len();
+        }
+        Ok(())
     }
 }
 
@@ -236,6 +286,7 @@ fn tell(
     run: &mut dyn proposer::Run,
     outputs: &Outputs,
     views: &[(usize, &Vec<f32>)],
+    readings: &Readings,
 ) -> Vec<Proposal> {
     let features: Vec<Vec<&[f32]>> = views
         .iter()
@@ -244,12 +295,17 @@ fn tell(
     let viewed: Vec<Viewed> = views
         .iter()
         .zip(&features)
-        .map(|(&(row, pose), features)| Viewed { pose, logits: outputs.logits.row(row), features })
+        .map(|(&(row, pose), features)| Viewed {
+            pose,
+            logits: outputs.logits.row(row),
+            features,
+            reading: readings[row].as_deref(),
+        })
         .collect();
     run.tell(&viewed)
 }
 
-fn contexts<'a>(asked: &'a [Asked], rows: &[(usize, usize)]) -> Vec<Context<'a>> {
+pub(super) fn contexts<'a>(asked: &'a [Asked], rows: &[(usize, usize)]) -> Vec<Context<'a>> {
     rows.iter()
         .map(|&(i, k)| {
             let Asked { asks, proposed, run, .. } = &asked[i];

@@ -4,6 +4,7 @@ use crate::engine::{self, Input, Value};
 use crate::error::{Error, Result};
 use crate::hint::Hint;
 use crate::model::{AUTO, Options};
+use crate::onnx::depth::Depth;
 use crate::onnx::{Dim, Ending, Graph, Port};
 use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
 use crate::tensor::{Batch, Signal, SignalKind};
@@ -172,15 +173,27 @@ pub(super) fn output(graph: &Graph, asked: Option<&str>) -> Result<String> {
     }
 }
 
-/// The tensors a tap reads.
+/// The share that a tap such as `60%` names.
+fn percent(name: &str) -> Option<f64> {
+    let share = name.strip_suffix('%')?.parse::<f64>().ok()? / 100.0;
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
+/// The tensors a tap reads: by name, what the last linear layer reads, or the end of the block
+/// nearest to a share of the multiplications, as in `60%`.
 pub(super) fn tensors(
     graph: &Graph,
     output: &str,
     ending: &Ending,
     name: &str,
+    depths: impl FnOnce() -> Result<Vec<Depth>>,
 ) -> Result<Vec<String>> {
     let found = if name == AUTO {
         ending.features.clone()
+    } else if let Some(share) = percent(name) {
+        let off = |d: &&Depth| (d.share - share).abs();
+        let nearest = depths()?.iter().min_by(|a, b| off(a).total_cmp(&off(b))).cloned();
+        return Ok(nearest.into_iter().map(|d| d.name).collect());
     } else if graph.position(name).is_some() {
         vec![name.to_string()]
     } else {

@@ -10,6 +10,7 @@ use super::taps::{self, Asked};
 use super::{Model, Options, describe};
 use crate::engine::{self, Lane, Lanes};
 use crate::error::Result;
+use crate::onnx::depth::depths;
 use crate::onnx::facts::Facts;
 use crate::onnx::{Dim, Graph, products};
 use crate::preprocess::Overrides;
@@ -52,9 +53,18 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
         asked: options.micro_batch.is_some(),
     };
     let (output, ending) = (&description.output, &description.ending);
-    let asked = options.taps.iter().map(|tap| {
-        let tensors = describe::tensors(&graph, output, ending, &tap.name)?;
-        Ok(Asked { tap: tap.clone(), tensors })
+    let depths = || {
+        let shape = description.shape(fixed.unwrap_or(2));
+        let once = describe::once(row.name, &input.name, &shape);
+        depths(&graph, output, &input.name, &shape, &once)
+    };
+    let asked = options.taps.iter().filter_map(|tap| {
+        let tensors = describe::tensors(&graph, output, ending, &tap.name, depths);
+        let found = |tensors: Vec<String>| Asked { tap: tap.clone(), tensors };
+        match tensors {
+            Ok(tensors) => (!tensors.is_empty()).then(|| Ok(found(tensors))),
+            Err(e) => Some(Err(e)),
+        }
     });
     let asked = asked.collect::<Result<Vec<_>>>()?;
     let tensors = taps::tensors(&ending.logits, &asked);

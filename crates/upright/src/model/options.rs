@@ -7,10 +7,14 @@ use crate::tensor::{Signal, SignalKind};
 /// The name of the tap that is found by itself: what the last linear layer reads.
 pub(crate) const AUTO: &str = "auto";
 
+/// The name of the tap in the middle of the network: by the share of the multiplications.
+pub(crate) const MIDDLE: &str = "65%";
+
 /// A tensor to tap and what to make of it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tap {
-    /// A tensor's name, or `auto`.
+    /// A tensor's name, `auto`, or a share of the network's multiplications such as `65%`, which
+    /// stands for the nearest end of a block; where there is none, the tap is left out.
     pub name: String,
     /// How it becomes a vector.
     pub reduce: Reduce,
@@ -27,6 +31,12 @@ impl Tap {
         Tap::new(AUTO)
     }
 
+    /// The end of the block at about two thirds of the network, where features still know how
+    /// the input is turned: what the proposer `learned` reads.
+    pub fn middle() -> Self {
+        Tap::new(MIDDLE).reduced(Reduce::Grid { dim: 3600, seed: 0 })
+    }
+
     /// The same tensor, reduced.
     #[must_use]
     pub fn reduced(mut self, reduce: Reduce) -> Self {
@@ -38,7 +48,8 @@ impl Tap {
 /// How to load a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
-    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default one tap, `auto`.
+    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default
+    /// `auto` and [`Tap::middle`].
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,
@@ -68,7 +79,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            taps: vec![Tap::auto()],
+            taps: vec![Tap::auto(), Tap::middle()],
             preprocess: Overrides::default(),
             exact: None,
             output: None,

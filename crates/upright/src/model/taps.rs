@@ -134,6 +134,7 @@ fn with_reduction(tap: &Tap) -> String {
         Reduce::None => "none",
         Reduce::Mean => "mean",
         Reduce::Pool { .. } => "pool",
+        Reduce::Grid { .. } => "grid",
         Reduce::Project { .. } => "project",
     };
     format!("{}@{word}", tap.name)

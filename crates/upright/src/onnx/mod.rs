@@ -2,6 +2,7 @@
 //! features can be tapped.
 
 mod constant;
+pub(crate) mod depth;
 mod external;
 pub(crate) mod facts;
 pub mod gradient;

@@ -8,19 +8,18 @@
 //! one's own.
 
 use crate::config::{Part, Settings};
-use crate::copies::Copies;
 use crate::error::Result;
 use crate::outputs::Outputs;
 use crate::registry::{Kind, Open, Requires};
 use crate::space::Space;
 use crate::state::State;
-use crate::tensor::Signal;
+use crate::tensor::{Batch, Matrix, Signal};
+use crate::warp::Resample;
 
+mod learned;
 mod moments;
 mod none;
-
-pub(crate) use moments::shapes;
-pub use moments::{Covariance, Shape, Spread};
+mod shapes;
 
 /// A pose worth looking at.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +44,14 @@ pub trait Proposer: Send + Sync + std::fmt::Debug {
     /// Begins with one input.
     fn start<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Run + 'a>;
 
+    /// What it reads off the features of views, many at a time: one row per view that a run
+    /// wants read, with the numbers that the run adds ([`Run::reads`]). A row must not depend
+    /// on the others.
+    fn read(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
+        let _ = (outputs, own);
+        None
+    }
+
     /// What to store so that `load` gives the same proposer, bit for bit.
     fn state(&self) -> State;
 
@@ -65,18 +72,38 @@ pub trait Run: Send + Sync {
         Vec::new()
     }
 
+    /// Whether it wants the view at a pose read by [`Proposer::read`], and with which numbers
+    /// of its own beside the features.
+    fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
+        let _ = pose;
+        None
+    }
+
     /// Is told of views, the input as it is among them, and suggests poses, best first.
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
         let _ = views;
         Vec::new()
     }
 
-    /// How well a class under a pose fits what it was told, on the scale of
-    /// [`Proposal::score`]; `None` if it cannot say.
-    fn rate(&self, pose: &[f32], class: u32) -> Option<f32> {
+    /// How well a class under a pose fits what it was told; `None` if it cannot say.
+    fn rate(&self, pose: &[f32], class: u32) -> Option<Rating> {
         let _ = (pose, class);
         None
     }
+}
+
+/// How well a class under a pose fits what a proposer was told. Higher = better, but for
+/// `unlike`; comparable between ratings of one proposer only.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Rating {
+    /// The class under this very pose.
+    pub here: f32,
+    /// The class under its best pose.
+    pub best: f32,
+    /// The class under any pose.
+    pub class: f32,
+    /// How unlike the class' usual size and elongation the view is; 0 = equal or not known.
+    pub unlike: f32,
 }
 
 /// What a proposer is told of an input at the start.
@@ -101,23 +128,53 @@ pub struct Viewed<'a> {
     pub logits: &'a [f32],
     /// Its features, tap by tap.
     pub features: &'a [&'a [f32]],
+    /// What the proposer has read off them, if it was wanted.
+    pub reading: Option<&'a [f32]>,
 }
 
-/// What a proposer is fitted on: bank samples, as they are and transformed.
-#[derive(Debug, Clone, Copy)]
+/// What a proposer is fitted on.
 pub struct Bank<'a> {
     /// Where poses lie.
     pub space: &'a Space,
-    /// Moments of some samples; `None` for those without a plain background.
-    pub shapes: &'a [Option<Shape>],
-    /// What the model makes of the samples.
-    pub outputs: &'a Outputs,
-    /// Their classes.
-    pub labels: &'a [u32],
-    /// Transformed copies of some of them, for proposers that learn from copies.
-    pub copies: Option<&'a Copies>,
+    /// Bank samples and the model's view of them.
+    pub samples: &'a mut dyn Samples,
     /// Seed of everything random in a fit.
     pub seed: u64,
+}
+
+impl std::fmt::Debug for Bank<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bank({} samples, {:?})", self.samples.len(), self.space)
+    }
+}
+
+/// Bank samples, read on demand, and what the model makes of inputs.
+pub trait Samples {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many classes there are.
+    fn classes(&self) -> usize;
+
+    /// How inputs are resampled.
+    fn resample(&self) -> &Resample;
+
+    /// Some samples, by number, with their classes; those that cannot be read are left out.
+    fn read(&mut self, numbers: &[usize]) -> Result<(Batch<'static>, Vec<u32>)>;
+
+    /// What the model makes of inputs, with the features that the proposer reads.
+    fn run(&mut self, batch: &Batch) -> Result<Outputs>;
+
+    /// Work of so many steps begins.
+    fn phase(&mut self, name: &str, steps: usize);
+
+    /// So many steps are done.
+    fn advance(&mut self, steps: usize);
 }
 
 /// How to make a proposer.
@@ -127,8 +184,10 @@ pub struct Make {
     pub bank: bool,
     /// Whether it learns from transformed copies of the bank.
     pub copies: bool,
+    /// The taps that it reads where a part names none and the model has them; otherwise all.
+    pub taps: &'static [&'static str],
     /// Fits it.
-    pub fit: fn(&Settings, &Bank) -> Result<Box<dyn Proposer>>,
+    pub fit: fn(&Settings, &mut Bank) -> Result<Box<dyn Proposer>>,
     /// Restores it from what [`Proposer::state`] stored.
     pub load: fn(&Settings, &State, &Space) -> Result<Box<dyn Proposer>>,
 }
@@ -140,7 +199,7 @@ impl Requires for Make {
 }
 
 /// Every proposer.
-pub const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND];
+pub const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND, learned::KIND];
 
 static ROWS: Open<Make> = Open::new("proposer", TABLE);
 
@@ -162,7 +221,7 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
 
 /// Fits the named proposer.
 #[doc(hidden)]
-pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Proposer>> {
+pub fn fit(part: &Part, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, bank)
 }

@@ -12,14 +12,14 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "none",
     about: "propose nothing",
     params: &[],
-    make: Make { bank: false, copies: false, fit, load },
+    make: Make { bank: false, copies: false, taps: &[], fit, load },
 };
 
 #[derive(Debug)]
 struct Nothing;
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
-fn fit(_: &Settings, _: &Bank) -> Result<Box<dyn Proposer>> {
+fn fit(_: &Settings, _: &mut Bank) -> Result<Box<dyn Proposer>> {
     Ok(Box::new(Nothing))
 }
 

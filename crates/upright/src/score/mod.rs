@@ -8,9 +8,10 @@ use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
 use crate::hint::Hint;
 use crate::outputs::{Cotangents, Head, Outputs};
-use crate::proposer::{self, Proposal};
+use crate::proposer::{self, Proposal, Rating};
 use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
+use crate::tensor::{Matrix, argmax};
 
 mod ash;
 mod bank;
@@ -21,6 +22,7 @@ mod fisher;
 mod gaussian;
 mod r#gen;
 mod inputs;
+mod judge;
 mod knn;
 mod knn_mix;
 mod laplace;
@@ -73,6 +75,12 @@ pub trait Score: Send + Sync + std::fmt::Debug {
     ) -> (Vec<f32>, Cotangents) {
         let _ = views;
         self.energy_and_pullback(outputs)
+    }
+
+    /// The energy below which the model is surely right on a view, so that a search may stop;
+    /// `None` if the score cannot tell.
+    fn sure(&self) -> Option<f32> {
+        None
     }
 
     /// What to store so that `load` gives the same score, bit for bit.
@@ -131,8 +139,74 @@ pub struct Bank<'a> {
     pub head: Option<&'a Head>,
     /// Outputs of transformed samples, for the few scores and options that learn from them.
     pub transformed: Option<&'a Outputs>,
+    /// Views of other samples, for scores that learn which views to believe.
+    pub lessons: Option<&'a Lessons>,
     /// Seed of everything random in a fit.
     pub seed: u64,
+}
+
+/// Views of samples whose class is known, for scores that learn which views to believe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lessons {
+    /// What the model makes of the views.
+    pub outputs: Outputs,
+    /// The views, in the same order.
+    pub views: Vec<Lesson>,
+    /// How many inputs they are of.
+    pub inputs: usize,
+}
+
+impl Default for Lessons {
+    fn default() -> Self {
+        let outputs = Outputs { logits: Matrix::zeros(0, 0), features: vec![] };
+        Lessons { outputs, views: vec![], inputs: 0 }
+    }
+}
+
+/// One view of a sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lesson {
+    /// The number of the input that it is a view of.
+    pub input: usize,
+    /// Whether the input was upright.
+    pub upright: bool,
+    /// Whether the model is right on the view.
+    pub right: bool,
+    /// How the view came about.
+    pub origin: Origin,
+}
+
+impl Lesson {
+    pub(crate) fn new(
+        input: usize,
+        upright: bool,
+        truth: u32,
+        logits: &[f32],
+        context: &Context<'_>,
+    ) -> Self {
+        let label = argmax(logits) as u32;
+        Lesson { input, upright, right: label == truth, origin: Origin::of(context, label) }
+    }
+}
+
+/// What a score that learns from lessons knows of how a view came about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Origin {
+    /// Whether it is the input as it is.
+    pub raw: bool,
+    /// The score of the proposal that it follows and whether the model agrees with its class.
+    pub proposal: Option<(f32, bool)>,
+    /// How well the predicted class under its pose fits what the proposer knows.
+    pub rating: Option<Rating>,
+}
+
+impl Origin {
+    /// The origin of a view of which the model says `label`.
+    pub(crate) fn of(context: &Context<'_>, label: u32) -> Self {
+        let named = context.proposal.and_then(|p| p.class.map(|class| (p.score, class == label)));
+        let rating = context.proposer.rate(context.pose, label);
+        Origin { raw: context.raw, proposal: named, rating }
+    }
 }
 
 /// What a score needs beside logits.
@@ -147,6 +221,8 @@ pub struct Needs {
     pub labels: bool,
     /// Outputs of transformed samples.
     pub transformed: bool,
+    /// Views that the proposer led to; such a score needs no bank of its own.
+    pub lessons: bool,
     /// The most samples that one energy looks at, among those of a class if it needs labels:
     /// where there are fewer, all are used. 0 if it does not count samples.
     pub samples: usize,
@@ -165,13 +241,14 @@ pub struct Make {
 
 impl Requires for Make {
     fn requires(&self, settings: &Settings) -> Vec<&'static str> {
-        let Needs { features, head, labels, transformed, .. } = (self.needs)(settings);
+        let Needs { features, head, labels, transformed, lessons, .. } = (self.needs)(settings);
         let all = [
             ("logits", true),
             ("features", features),
             ("head", head),
             ("labels", labels),
             ("transformed", transformed),
+            ("lessons", lessons),
         ];
         all.into_iter().filter_map(|(name, needed)| needed.then_some(name)).collect()
     }
@@ -205,6 +282,7 @@ pub const TABLE: &[Kind<Make>] = &[
     trust_score::KIND,
     fisher::KIND,
     pc_knn_fisher::KIND,
+    judge::KIND,
 ];
 
 static ROWS: Open<Make> = Open::new("score", TABLE);
@@ -241,6 +319,12 @@ pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
     let lack = |lacks: &str, hint: Hint| {
         Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), hint: Some(hint) })
     };
+    if needs.lessons {
+        if bank.lessons.is_none_or(|l| l.views.is_empty()) {
+            return lack("views that a proposer led to", Hint::NeedsProposer);
+        }
+        return (row.make.fit)(&settings, bank);
+    }
     if bank.outputs.is_empty() {
         return lack("at least one sample", "give a bank that is not empty".into());
     }

@@ -55,6 +55,7 @@ mod tests {
             labels: &[0, 0, 1, 1],
             head: None,
             transformed: None,
+            lessons: None,
             seed: 0,
         };
         let settings = Part::new("relative-mahalanobis").resolve(KIND.params).unwrap();

@@ -21,6 +21,7 @@ mod coordinate;
 mod descent;
 mod design;
 mod evolve;
+mod follow;
 mod grid;
 mod its;
 mod moves;
@@ -80,6 +81,9 @@ pub struct Brief<'a> {
     /// Poses that the proposer suggests, best first: from the input alone at most as many as
     /// the search wants ([`Search::first`]), then those it suggests after the identity.
     pub proposals: &'a [Proposal],
+    /// The energy below which a view is surely right ([`crate::score::Score::sure`]), if the
+    /// score can tell.
+    pub sure: Option<f32>,
 }
 
 /// A pose to evaluate.
@@ -163,6 +167,7 @@ pub const TABLE: &[Kind<Make>] = &[
     grid::KIND,
     bayes::KIND,
     rivals::KIND,
+    follow::KIND,
 ];
 
 static ROWS: Open<Make> = Open::new("search", TABLE);

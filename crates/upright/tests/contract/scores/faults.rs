@@ -145,6 +145,7 @@ fn one_class_is_enough_or_refused_by_name() {
             labels: &labels,
             head: Some(&head),
             transformed: None,
+            lessons: None,
             seed: 0,
         };
         match score::fit(&Part::new(row.name), &bank) {

@@ -4,14 +4,13 @@ use super::groups::{centre, groups};
 
 /// A symmetric 2 x 2 matrix, in squared units of the map's coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub struct Covariance {
+pub(crate) struct Covariance {
     /// Spread along x.
-    pub xx: f64,
+    pub(crate) xx: f64,
     /// How x and y go together.
-    pub xy: f64,
+    pub(crate) xy: f64,
     /// Spread along y.
-    pub yy: f64,
+    pub(crate) yy: f64,
 }
 
 impl Covariance {
@@ -20,7 +19,7 @@ impl Covariance {
     }
 
     /// `S^(1/2) = (S + sqrt(det) I) / sqrt(trace + 2 sqrt(det))`, row-major.
-    fn root(&self) -> [f64; 4] {
+    pub(in crate::proposer) fn root(&self) -> [f64; 4] {
         let s = self.det().max(0.0).sqrt();
         let t = (self.xx + self.yy + 2.0 * s).sqrt();
         [(self.xx + s) / t, self.xy / t, self.xy / t, (self.yy + s) / t]
@@ -40,8 +39,80 @@ impl Covariance {
     }
 }
 
+impl Covariance {
+    /// That of a view under a linear map: `M^-1 S M^-T`.
+    pub(in crate::proposer) fn under(&self, map: &[f64; 4]) -> Option<Covariance> {
+        let m = inverse(map)?;
+        let [xx, xy, _, yy] =
+            product(&product(&m, &[self.xx, self.xy, self.xy, self.yy]), &transpose(&m));
+        let c = Covariance { xx, xy, yy };
+        c.regular().then_some(c)
+    }
+
+    /// The logarithm of the matrix: xx, xy, yy.
+    pub(in crate::proposer) fn log(&self) -> [f64; 3] {
+        let (mean, half) = (f64::midpoint(self.xx, self.yy), (self.xx - self.yy) / 2.0);
+        let radius = libm::hypot(half, self.xy).max(1e-300);
+        let (large, small) = (libm::log(mean + radius), libm::log((mean - radius).max(1e-12)));
+        let (level, spread) = (f64::midpoint(large, small), (large - small) / 2.0 / radius);
+        [level + spread * half, spread * self.xy, level - spread * half]
+    }
+
+    /// The matrix whose logarithm is given.
+    pub(in crate::proposer) fn exp(log: [f64; 3]) -> Covariance {
+        let [xx, xy, yy] = log;
+        let (level, half) = (f64::midpoint(xx, yy), (xx - yy) / 2.0);
+        let radius = libm::hypot(half, xy);
+        let size = libm::exp(level);
+        let cosh = size * libm::cosh(radius);
+        let sinh = if radius > 1e-12 { size * libm::sinh(radius) / radius } else { size };
+        Covariance { xx: cosh + sinh * half, xy: sinh * xy, yy: cosh - sinh * half }
+    }
+
+    /// The mean of some covariances by their logarithms (Arsigny et al. 2006).
+    pub(in crate::proposer) fn mean(all: &[Covariance]) -> Option<Covariance> {
+        let mut sum = [0.0; 3];
+        for c in all {
+            for (s, v) in sum.iter_mut().zip(c.log()) {
+                *s += v / all.len() as f64;
+            }
+        }
+        (!all.is_empty()).then(|| Covariance::exp(sum))
+    }
+
+    /// How far two covariances are apart: the length of the difference of their logarithms.
+    pub(in crate::proposer) fn distance(&self, other: &Covariance) -> f64 {
+        let (a, b) = (self.log(), other.log());
+        libm::sqrt(
+            (a[0] - b[0]).powi(2) + 2.0 * (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2),
+        )
+    }
+}
+
+/// The inverse of a 2 x 2 matrix, row-major, if there is one.
+pub(in crate::proposer) fn inverse(m: &[f64; 4]) -> Option<[f64; 4]> {
+    let [a, b, c, d] = *m;
+    let det = a * d - b * c;
+    (det.is_finite() && det.abs() > 1e-12).then(|| [d / det, -b / det, -c / det, a / det])
+}
+
+pub(in crate::proposer) fn transpose(m: &[f64; 4]) -> [f64; 4] {
+    [m[0], m[2], m[1], m[3]]
+}
+
+/// The rotation by an angle in radians.
+pub(in crate::proposer) fn rotation(angle: f64) -> [f64; 4] {
+    let (sin, cos) = libm::sincos(angle);
+    [cos, -sin, sin, cos]
+}
+
+/// The angle of the rotation nearest to a matrix, `-pi..pi`; `None` if it mirrors.
+pub(in crate::proposer) fn angle(m: &[f64; 4]) -> Option<f64> {
+    (m[0] * m[3] - m[1] * m[2] > 0.0).then(|| libm::atan2(m[2] - m[1], m[0] + m[3]))
+}
+
 /// The linear part of `Sx^(1/2) R(turn) St^(-1/2)`, row-major.
-pub(super) fn aligned(own: &Covariance, turn: f64, prototype: &Covariance) -> [f64; 4] {
+pub(in crate::proposer) fn aligned(own: &Covariance, turn: f64, prototype: &Covariance) -> [f64; 4] {
     let [a, b, c, d] = prototype.root();
     let det = a * d - b * c;
     let back = [d / det, -b / det, -c / det, a / det];
@@ -49,7 +120,7 @@ pub(super) fn aligned(own: &Covariance, turn: f64, prototype: &Covariance) -> [f
     product(&product(&own.root(), &[cos, -sin, sin, cos]), &back)
 }
 
-fn product(p: &[f64; 4], q: &[f64; 4]) -> [f64; 4] {
+pub(in crate::proposer) fn product(p: &[f64; 4], q: &[f64; 4]) -> [f64; 4] {
     [
         p[0] * q[0] + p[1] * q[2],
         p[0] * q[1] + p[1] * q[3],
@@ -65,7 +136,7 @@ const CUT: f64 = 0.25;
 
 /// The covariance of what stands out from an image's background, which is each channel's
 /// median over the border. `None` if the border is not plain or nothing stands out.
-pub(super) fn of_image(
+pub(in crate::proposer) fn of_image(
     item: &[f32],
     channels: usize,
     height: usize,
@@ -105,7 +176,7 @@ pub(super) fn of_image(
 }
 
 /// The covariance of a sketch's lines, evenly drawn. Padding (pen below 0) is left out.
-pub(super) fn of_strokes(item: &[f32]) -> Option<Covariance> {
+pub(in crate::proposer) fn of_strokes(item: &[f32]) -> Option<Covariance> {
     let rows: Vec<&[f32]> = item.chunks_exact(3).take_while(|r| r[2] >= 0.0).collect();
     // Two points at 1 / sqrt(12) of the length from the middle have a line's moments.
     let line = |a: &[f32], b: &[f32]| {
@@ -136,7 +207,7 @@ fn of_points(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<Covariance
 
 /// At most `count` covariances that stand for all, grouped by their shapes; the most populous
 /// first.
-pub(super) fn prototypes(all: &[Covariance], count: usize) -> Vec<Covariance> {
+pub(in crate::proposer) fn prototypes(all: &[Covariance], count: usize) -> Vec<Covariance> {
     let shapes: Vec<[f64; 3]> = all.iter().map(Covariance::shape).collect();
     let entries: Vec<[f64; 3]> = all.iter().map(|c| [c.xx, c.xy, c.yy]).collect();
     groups(&shapes, count)

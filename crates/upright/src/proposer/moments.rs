@@ -12,48 +12,33 @@
 //! signs: a few frames that upright clouds have give four poses each.
 
 use super::none::Silent;
+use super::shapes::{Covariance, Inverter, Shape, Spread, plane, shape, shapes, solid};
 use super::{Bank, Brief, Make, Proposal, Proposer, Run};
 use crate::config::Settings;
+use crate::dataset::CHUNK;
 use crate::error::Result;
 use crate::registry::Kind;
 use crate::space::Space;
 use crate::state::State;
-use crate::tensor::{Batch, Signal};
-
-mod groups;
-mod invert;
-mod plane;
-mod solid;
-
-use invert::Inverter;
-pub use plane::Covariance;
-pub use solid::Spread;
 
 /// Most covariances remembered.
 const PROTOTYPES: usize = 6;
 
 /// Share of inputs that must have a plain background.
-const PLAIN: f64 = 0.9;
+pub(super) const PLAIN: f64 = 0.9;
+
+/// Bank samples whose moments are looked at.
+const MEASURED: usize = 4096;
 
 /// Candidate angles for each covariance, of which the feasible ones are used.
 const ANGLES: usize = 24;
-
-/// The second moments of one input.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub enum Shape {
-    /// Of an image or strokes.
-    Plane(Covariance),
-    /// Of a cloud.
-    Solid(Spread),
-}
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "moments",
     about: "poses under which the second moments are those of upright inputs",
     params: &[],
-    make: Make { bank: true, copies: false, fit, load },
+    make: Make { bank: true, copies: false, taps: &[], fit, load },
 };
 
 /// Moments of upright inputs, and the way from maps to poses of one space.
@@ -70,9 +55,15 @@ enum Moments {
     Unknown,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
-fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Proposer>> {
-    Ok(Box::new(Moments::of(bank.shapes, bank.space)))
+fn fit(_: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
+    let count = bank.samples.len();
+    let stride = count.div_ceil(MEASURED).max(1);
+    let mut found = Vec::new();
+    for first in (0..count).step_by(CHUNK) {
+        let some: Vec<usize> = (first..count.min(first + CHUNK)).step_by(stride).collect();
+        found.extend(shapes(&bank.samples.read(&some)?.0));
+    }
+    Ok(Box::new(Moments::of(&found, bank.space)))
 }
 
 fn load(_: &Settings, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
@@ -202,19 +193,4 @@ fn plane_poses(
         );
     }
     poses
-}
-
-/// The moments of some inputs; `None` for those without a plain background.
-pub(crate) fn shapes(batch: &Batch) -> Vec<Option<Shape>> {
-    (0..batch.len()).map(|i| shape(batch.signal(), batch.item(i))).collect()
-}
-
-fn shape(signal: Signal, item: &[f32]) -> Option<Shape> {
-    match signal {
-        Signal::Image { channels, height, width } => {
-            plane::of_image(item, channels, height, width).map(Shape::Plane)
-        }
-        Signal::Strokes { .. } => plane::of_strokes(item).map(Shape::Plane),
-        Signal::Cloud { .. } => solid::of_cloud(item).map(Shape::Solid),
-    }
 }

@@ -15,8 +15,7 @@ use crate::rotation::{Matrix3, angle, columns, cross, product, transpose};
 /// The second moments of a cloud about its mean, over their sum on the diagonal:
 /// xx, xy, xz, yy, yz, zz.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub struct Spread(pub [f64; 6]);
+pub(crate) struct Spread(pub(crate) [f64; 6]);
 
 /// The signs of the principal axes that keep a frame right-handed.
 const SIGNS: [[f64; 3]; 4] =
@@ -26,7 +25,7 @@ const SIGNS: [[f64; 3]; 4] =
 const SAME: f64 = 0.15;
 
 /// The second moments of a cloud; `None` if its points are one, or not finite.
-pub(super) fn of_cloud(item: &[f32]) -> Option<Spread> {
+pub(in crate::proposer) fn of_cloud(item: &[f32]) -> Option<Spread> {
     let points = item.chunks_exact(3);
     let n = points.len() as f64;
     let mut mean = [0.0; 3];
@@ -57,8 +56,33 @@ fn frame(spread: &Spread) -> Option<([f64; 3], Matrix3)> {
     Some((spreads, columns([first, second, cross(first, second)])))
 }
 
+/// The principal axes of a cloud as columns, by falling spread and right-handed, the first two
+/// pointing where its third moments do.
+pub(in crate::proposer) fn principal(item: &[f32]) -> Option<Matrix3> {
+    let (_, axes) = frame(&of_cloud(item)?)?;
+    let points = item.chunks_exact(3);
+    let n = points.len() as f64;
+    let mut mean = [0.0; 3];
+    for p in points.clone() {
+        for (m, &v) in mean.iter_mut().zip(p) {
+            *m += f64::from(v) / n;
+        }
+    }
+    let mut third = [0.0; 2];
+    for p in points {
+        for (k, sum) in third.iter_mut().enumerate() {
+            let along: f64 = (0..3).map(|i| (f64::from(p[i]) - mean[i]) * axes[3 * i + k]).sum();
+            *sum += along * along * along;
+        }
+    }
+    let sign = third.map(|t| if t < 0.0 { -1.0 } else { 1.0 });
+    let column = |k: usize| std::array::from_fn(|i| axes[3 * i + k] * sign[k]);
+    let (first, second) = (column(0), column(1));
+    Some(columns([first, second, cross(first, second)]))
+}
+
 /// At most `count` moments that stand for all, the most frequent first.
-pub(super) fn prototypes(all: &[Spread], count: usize) -> Vec<Spread> {
+pub(in crate::proposer) fn prototypes(all: &[Spread], count: usize) -> Vec<Spread> {
     let points: Vec<[f64; 6]> = all.iter().map(|s| s.0).collect();
     let groups = groups(&points, count);
     groups.iter().map(|g| Spread(centre(&points, g.iter().copied()))).collect()
@@ -66,7 +90,7 @@ pub(super) fn prototypes(all: &[Spread], count: usize) -> Vec<Spread> {
 
 /// The rotations under which a cloud has the principal axes of upright ones: four for each
 /// prototype, those first whose spreads are most like the cloud's own. None is given twice.
-pub(super) fn aligned(own: &Spread, prototypes: &[Spread]) -> Vec<Map> {
+pub(in crate::proposer) fn aligned(own: &Spread, prototypes: &[Spread]) -> Vec<Map> {
     let Some((spreads, axes)) = frame(own) else { return Vec::new() };
     let unlike = |other: &[f64; 3]| -> f64 {
         spreads.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum()

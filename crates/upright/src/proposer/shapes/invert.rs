@@ -10,6 +10,8 @@ const STARTS: usize = 96;
 /// How many of them.
 const TRIES: usize = 3;
 const ROUNDS: usize = 8;
+/// Rounds without a domain.
+const EXACT: usize = 12;
 /// A round that leaves more than this share of the difference is the last.
 const STALLED: f64 = 0.9;
 /// Largest difference of a map's entries, as a share of the map's size, that still counts
@@ -18,13 +20,13 @@ const NEAR: f64 = 0.12;
 
 /// Finds poses of maps.
 #[derive(Debug)]
-pub(super) struct Inverter {
+pub(in crate::proposer) struct Inverter {
     starts: Vec<(Vec<f32>, [f64; 4])>,
 }
 
 impl Inverter {
     /// For a space of plane maps; `None` for others.
-    pub(super) fn new(space: &Space) -> Option<Self> {
+    pub(in crate::proposer) fn new(space: &Space) -> Option<Self> {
         linear(&space.map(&space.identity()))?;
         let starts = (0..STARTS)
             .filter_map(|i| {
@@ -36,7 +38,33 @@ impl Inverter {
     }
 
     /// A pose inside the domain whose map has nearly the given linear part, if there is one.
-    pub(super) fn pose(&self, space: &Space, target: &[f64; 4]) -> Option<Vec<f32>> {
+    pub(in crate::proposer) fn pose(&self, space: &Space, target: &[f64; 4]) -> Option<Vec<f32>> {
+        let size = target.iter().map(|v| v * v).sum::<f64>().sqrt();
+        self.nearest(space, target).filter(|(left, _)| *left <= NEAR * size).map(|(_, pose)| pose)
+    }
+
+    /// A pose whose map has the given linear part, inside the domain or not, if there is one.
+    ///
+    /// What undoes a pose of the domain often lies outside of it.
+    pub(in crate::proposer) fn exact(&self, space: &Space, target: &[f64; 4]) -> Option<Vec<f32>> {
+        let size = target.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let (_, mut pose) = self.nearest(space, target)?;
+        for _ in 0..EXACT {
+            let m = linear(&space.map(&pose))?;
+            if apart(&m, target) < 1e-3 * size {
+                return Some(pose);
+            }
+            step(space, &mut pose, &m, target);
+        }
+        None
+    }
+
+    /// The pose inside the domain whose map is nearest, and how far it is from the target.
+    pub(in crate::proposer) fn nearest(
+        &self,
+        space: &Space,
+        target: &[f64; 4],
+    ) -> Option<(f64, Vec<f32>)> {
         let mut order: Vec<(f64, usize)> =
             self.starts.iter().enumerate().map(|(i, (_, m))| (apart(m, target), i)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -64,12 +92,12 @@ impl Inverter {
                 break;
             }
         }
-        best.filter(|(left, _)| *left <= NEAR * size).map(|(_, pose)| pose)
+        best
     }
 }
 
 /// The linear part of a plane map, row-major.
-fn linear(map: &Map) -> Option<[f64; 4]> {
+pub(in crate::proposer) fn linear(map: &Map) -> Option<[f64; 4]> {
     match map {
         Map::Plane([a, b, _, c, d, _]) => Some([*a, *b, *c, *d].map(f64::from)),
         Map::Space(_) => None,
@@ -83,6 +111,12 @@ fn apart(a: &[f64; 4], b: &[f64; 4]) -> f64 {
 /// One damped Gauss-Newton step, `d = W J' (J W J' + s I)^-1 (target - m)`, with the squared
 /// extents of the axes in `W`, then back into the domain.
 fn improve(space: &Space, pose: &mut [f32], m: &[f64; 4], target: &[f64; 4]) {
+    step(space, pose, m, target);
+    space.settle(pose);
+}
+
+/// The step itself.
+fn step(space: &Space, pose: &mut [f32], m: &[f64; 4], target: &[f64; 4]) {
     let weights: Vec<f64> = space
         .axes()
         .iter()
@@ -102,7 +136,6 @@ fn improve(space: &Space, pose: &mut [f32], m: &[f64; 4], target: &[f64; 4]) {
         let step: f64 = c.iter().zip(&solved).map(|(c, s)| c * s).sum();
         *p += (w * step) as f32;
     }
-    space.settle(pose);
 }
 
 /// Gaussian elimination of a positive definite system with its right side in the last

@@ -1,0 +1,154 @@
+//! Lessons: views that the proposer leads to, of samples whose class is known,
+//! for scores that learn which views to believe.
+
+use super::Canonicalizer;
+use super::fit::{Watch, evenly, extend};
+use super::views::{Asked, Told, contexts};
+use crate::copies::{jittered, random_poses, under};
+use crate::dataset::{CHUNK, Dataset};
+use crate::error::Result;
+use crate::outputs::Outputs;
+use crate::score::{Context, Lesson, Lessons};
+use crate::search::Ask;
+use crate::seed;
+use crate::tensor::Batch;
+use crate::trace::Proposed;
+
+/// Samples that are seen transformed, and samples that are seen upright.
+const TRANSFORMED: usize = 8000;
+const UPRIGHT: usize = 4000;
+/// Proposals that are looked at per input.
+const PROPOSALS: usize = 4;
+
+impl Canonicalizer {
+    /// Views of some rows, as copies under random poses and as they are.
+    pub(super) fn lessons(
+        &self,
+        data: &dyn Dataset,
+        rows: &[usize],
+        watch: &mut dyn Watch,
+    ) -> Result<Lessons> {
+        let transformed = evenly(rows, TRANSFORMED.min(rows.len())).0;
+        let upright = evenly(rows, UPRIGHT.min(rows.len())).0;
+        watch.phase("lessons", transformed.len() + upright.len());
+        let mut lessons = Lessons::default();
+        let mut outputs: Option<Outputs> = None;
+        for (rows, turned) in [(&transformed, true), (&upright, false)] {
+            for (number, some) in rows.chunks(CHUNK).enumerate() {
+                let loaded = data.read(some)?;
+                let labels: Vec<Option<u32>> =
+                    loaded.rows.iter().map(|&row| data.label(row)).collect();
+                let batch = self.lesson_inputs(loaded.batch, turned, number)?;
+                self.learn_from(&batch, &labels, turned, &mut lessons, &mut outputs)?;
+                watch.advance(some.len());
+            }
+        }
+        if let Some(outputs) = outputs {
+            lessons.outputs = outputs;
+        }
+        Ok(lessons)
+    }
+
+    /// Copies under random poses; or samples as they are and, every other chunk, resampled by
+    /// a tiny pose.
+    fn lesson_inputs(
+        &self,
+        batch: Batch<'static>,
+        turned: bool,
+        number: usize,
+    ) -> Result<Batch<'static>> {
+        let salt = seed::of_index(self.config.seed, "lessons", 0);
+        let resample = &self.config.resample;
+        if turned {
+            let poses = random_poses(&batch, &self.space, salt);
+            under(&batch, &poses, &self.space, resample)
+        } else if number % 2 == 1 {
+            jittered(&batch, &self.space, resample, salt)
+        } else {
+            Ok(batch)
+        }
+    }
+
+    fn learn_from(
+        &self,
+        batch: &Batch,
+        labels: &[Option<u32>],
+        turned: bool,
+        lessons: &mut Lessons,
+        outputs: &mut Option<Outputs>,
+    ) -> Result<()> {
+        let (raw, _, mut runs) = self.identity(batch)?;
+        let first = lessons.inputs;
+        lessons.inputs += batch.len();
+        let pose = self.space.identity();
+        let mut keep = |rows: Vec<usize>, seen: &Outputs, contexts: &[Context]| -> Result<()> {
+            let read = self.fitted.taps.for_score(seen)?;
+            let mut kept = Vec::new();
+            for (row, (&item, context)) in rows.iter().zip(contexts).enumerate() {
+                let Some(truth) = labels[item] else { continue };
+                kept.push(row);
+                let said = read.logits.row(row);
+                lessons.views.push(Lesson::new(first + item, !turned, truth, said, context));
+            }
+            extend(outputs, read.select(&kept))
+        };
+        let identity: Vec<Context> = runs
+            .iter()
+            .map(|(run, _)| Context {
+                pose: &pose,
+                raw: true,
+                proposal: None,
+                proposer: run.as_ref(),
+            })
+            .collect();
+        keep((0..batch.len()).collect(), &raw, &identity)?;
+        drop(identity);
+        let mut proposed: Vec<Vec<Proposed>> = runs
+            .iter_mut()
+            .map(|(run, suggested)| {
+                let mut all = run.first(1);
+                all.append(suggested);
+                all.into_iter().map(|proposal| Proposed { after: 0, proposal }).collect()
+            })
+            .collect();
+        // The view that is read first, then the best of what follows from it.
+        for round in 0..2 {
+            let mut asked: Vec<Asked> = runs
+                .iter_mut()
+                .zip(&proposed)
+                .enumerate()
+                .map(|(item, ((run, _), proposed))| {
+                    let probe = proposed.first().is_some_and(|p| p.proposal.class.is_none());
+                    let wanted = match (round, probe) {
+                        (0, true) => 0..1,
+                        (0, false) => 0..0,
+                        (_, true) => 1..(1 + PROPOSALS).min(proposed.len()).max(1),
+                        (_, false) => 0..PROPOSALS.min(proposed.len()),
+                    };
+                    let asks = wanted
+                        .map(|n| Ask::following(proposed[n].proposal.pose.clone(), n))
+                        .collect();
+                    Asked { item, asks, proposed, run: run.as_mut() }
+                })
+                .collect();
+            let rows: Vec<(usize, usize)> = asked
+                .iter()
+                .enumerate()
+                .flat_map(|(i, a)| (0..a.asks.len()).map(move |k| (i, k)))
+                .collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let mut told: Vec<Told> = asked.iter().map(|_| Told::default()).collect();
+            let seen = self.seen(batch, &mut asked, &rows, &mut told)?;
+            let items = rows.iter().map(|&(i, _)| i).collect();
+            keep(items, &seen, &contexts(&asked, &rows))?;
+            drop(asked);
+            for (proposed, told) in proposed.iter_mut().zip(told) {
+                let more = told.proposals.into_iter();
+                proposed.extend(more.map(|proposal| Proposed { after: 1, proposal }));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! What is known of one input: its frame, and after the view of it, a score
+//! for every class in every cell.
+
+use super::frame::Framed;
+use super::{Learned, geometry};
+use crate::map::Map;
+use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
+use crate::tensor::Batch;
+use crate::warp::{Resample, View, warp};
+
+/// Most proposals made.
+const MOST: usize = 16;
+/// Cells of one class closer than this are one proposal; of different classes, than this.
+const SAME: f32 = 2.6;
+const OTHER: f32 = 1.1;
+
+pub(super) struct Known<'a> {
+    learned: &'a Learned,
+    brief: Brief<'a>,
+    framed: Framed,
+    reading: Option<Vec<f32>>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
+        let framed = learned.frames.of(brief.space, brief.signal, brief.item);
+        Known { learned, brief, framed, reading: None }
+    }
+
+    /// The best cells, at most one per class and neighbourhood.
+    fn proposals(&self, reading: &[f32]) -> Vec<Proposal> {
+        let Known { learned, brief, framed, .. } = self;
+        let cells = learned.cells.len();
+        let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(reading, c)).collect();
+        let score = |class: usize, cell: usize| {
+            learned.score(reading, class, cell) + learned.pooled * over[cell]
+        };
+        let mut order: Vec<(f32, usize, usize)> = (0..learned.classes)
+            .flat_map(|class| (0..cells).map(move |cell| (class, cell)))
+            .map(|(class, cell)| (score(class, cell), class, cell))
+            .collect();
+        let keep = (40 * MOST).min(order.len());
+        if keep < order.len() {
+            order.select_nth_unstable_by(keep, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            order.truncate(keep);
+        }
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let mut taken: Vec<(usize, usize)> = Vec::new();
+        let mut found = Vec::new();
+        for (value, class, cell) in order {
+            let near = |&(c, other): &(usize, usize)| {
+                let apart = learned.cells.apart(cell, other, brief.space);
+                apart < if c == class { SAME } else { OTHER }
+            };
+            if taken.iter().any(near) {
+                continue;
+            }
+            let place = learned.cells.place(cell, |c| score(class, c));
+            let pose = learned.frames.pose(brief.space, framed, &place, class);
+            let Some(pose) = pose else { continue };
+            taken.push((class, cell));
+            found.push(Proposal { pose, class: Some(class as u32), score: value });
+            if found.len() == MOST {
+                break;
+            }
+        }
+        found
+    }
+}
+
+impl Run for Known<'_> {
+    fn first(&mut self, count: usize) -> Vec<Proposal> {
+        let own = self.framed.pose();
+        if count == 0 || self.reading.is_some() || own == self.brief.space.identity() {
+            return Vec::new();
+        }
+        vec![Proposal::new(own.to_vec())]
+    }
+
+    fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
+        if self.reading.is_some() || pose != self.framed.pose() {
+            return None;
+        }
+        let Brief { signal, item, space, .. } = self.brief;
+        if !geometry::wanted(signal) {
+            return Some(Vec::new());
+        }
+        let map: Map = space.map(pose);
+        let view = Batch::borrowed(signal, item)
+            .and_then(|batch| warp(&batch, &[View { item: 0, map }], &Resample::default()))
+            .ok()?;
+        Some(geometry::of(signal, view.item(0)))
+    }
+
+    fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
+        let Some(reading) = views.iter().find_map(|v| v.reading) else { return Vec::new() };
+        let proposals = self.proposals(reading);
+        self.reading = Some(reading.to_vec());
+        proposals
+    }
+
+    fn rate(&self, pose: &[f32], class: u32) -> Option<Rating> {
+        let Known { learned, brief, framed, reading } = self;
+        let class = class as usize;
+        if class >= learned.classes {
+            return None;
+        }
+        let unlike = learned.frames.unlike(brief.space, framed, pose, class);
+        let Some(reading) = reading else { return Some(Rating { unlike, ..Rating::default() }) };
+        let score = |cell: usize| learned.score(reading, class, cell);
+        let cells = learned.cells.len();
+        let here = learned
+            .frames
+            .place_of(brief.space, framed, pose, class)
+            .map_or(0.0, |place| learned.cells.at(&place, brief.space, score));
+        let best = (0..cells).map(score).fold(f32::NEG_INFINITY, f32::max);
+        Some(Rating { here, best, class: (0..cells).map(score).sum(), unlike })
+    }
+}

@@ -1,0 +1,211 @@
+//! Judge: is the model right on this view? Learnt from views that a proposer
+//! led to, of samples whose class is known ([`super::Lessons`]).
+//!
+//! The energy is minus the log-odds that the model is right. The trust in a
+//! view's features (one regression per predicted class, [`trust`]) joins with
+//! what the model says of the view and what the proposer says of its pose
+//! ([`stack`]); the input as it is has a trust and weights of its own.
+
+use super::inputs::{finite, lack};
+use super::{Bank, Context, Make, Needs, Origin, Score};
+use crate::config::Settings;
+use crate::error::Result;
+use crate::hint::Hint;
+use crate::outputs::{Cotangents, Outputs};
+use crate::registry::Kind;
+use crate::state::{State, damaged};
+use crate::tensor::{Matrix, argmax};
+
+mod stack;
+mod trust;
+
+use stack::{Candidate, Numbers, Stack};
+use trust::{Trust, Whitening};
+
+/// Parts in which lessons are halved so that trust is weighed on views it was not fitted on.
+const FOLDS: usize = 3;
+
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "judge",
+    about: "log-odds that the model is wrong on a view, learnt from views of known class",
+    params: &[],
+    make: Make {
+        needs: |_| Needs { features: true, labels: true, lessons: true, ..Needs::default() },
+        fit,
+        load,
+    },
+};
+
+#[derive(Debug)]
+struct Judge {
+    whitening: Whitening,
+    /// For views, and for the input as it is.
+    trust: [Trust; 2],
+    stack: Stack,
+    classes: usize,
+}
+
+fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+    let name = KIND.name;
+    let lessons = bank
+        .lessons
+        .ok_or_else(|| lack(name, "views that a proposer led to", Hint::NeedsProposer))?;
+    let outputs = &lessons.outputs;
+    if outputs.features.is_empty() {
+        return Err(lack(name, "features", Hint::TapModel));
+    }
+    let features = joined(outputs);
+    finite(&features, name, "features")?;
+    let whitening = Whitening::of(&features)
+        .ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))?;
+    let components = whitening.apply(&features);
+    drop(features);
+    let predicted = outputs.labels();
+    let right: Vec<bool> = lessons.views.iter().map(|v| v.right).collect();
+    let classes = outputs.logits.cols();
+    let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 2] {
+        [false, true].map(|raw| {
+            let rows: Vec<usize> = (0..lessons.views.len())
+                .filter(|&i| lessons.views[i].origin.raw == raw && keep(lessons.views[i].input))
+                .collect();
+            Trust::fit(&components, &rows, &predicted, &right, classes)
+        })
+    };
+    let mut order: Vec<usize> = (0..lessons.views.len()).collect();
+    order.sort_by_key(|&i| lessons.views[i].input);
+    let mut numbers: Vec<Option<Numbers>> = vec![None; lessons.views.len()];
+    for fold in 0..FOLDS {
+        let trust = trust_of(&|input| input % FOLDS != fold);
+        for &i in order.iter().filter(|&&i| lessons.views[i].input % FOLDS == fold) {
+            let origin = &lessons.views[i].origin;
+            let own = &trust[usize::from(origin.raw)];
+            let value = own.of(components.row(i), predicted[i] as usize);
+            numbers[i] = Some(Numbers::new(value, outputs.logits.row(i), origin));
+        }
+    }
+    let candidates: Vec<Candidate> = order
+        .iter()
+        .filter_map(|&i| {
+            let input = lessons.views[i].input;
+            Some(Candidate { input, numbers: numbers[i]?, right: right[i] })
+        })
+        .collect();
+    let stack = Stack::fit(&candidates);
+    Ok(Box::new(Judge { whitening, trust: trust_of(&|_| true), stack, classes }))
+}
+
+fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
+    let whitening = Whitening::load(&state.part("whitening."))?;
+    let trust =
+        [Trust::load(&state.part("view."))?, Trust::load(&state.part("raw."))?];
+    let stack = Stack::load(&state.read_f64("stack")?)
+        .ok_or_else(|| damaged("the judge's weights are not all there".into()))?;
+    let classes = state.read_u32("classes")?.first().map_or(0, |c| *c as usize);
+    if trust.iter().any(|t| !t.fits(classes, whitening.components())) {
+        return Err(damaged("the judge's trust does not fit its components".into()));
+    }
+    Ok(Box::new(Judge { whitening, trust, stack, classes }))
+}
+
+/// The features of all taps side by side.
+fn joined(outputs: &Outputs) -> Matrix {
+    if let [one] = outputs.features.as_slice() {
+        return one.clone();
+    }
+    let width = outputs.features.iter().map(Matrix::cols).sum();
+    let mut all = Matrix::zeros(outputs.len(), width);
+    for i in 0..outputs.len() {
+        let mut at = 0;
+        for f in &outputs.features {
+            all.row_mut(i)[at..at + f.cols()].copy_from_slice(f.row(i));
+            at += f.cols();
+        }
+    }
+    all
+}
+
+/// A view of which nothing is known but what the model makes of it.
+const UNKNOWN: Origin = Origin { raw: false, proposal: None, rating: None };
+
+impl Judge {
+    fn energies(&self, outputs: &Outputs, origin: &dyn Fn(usize, u32) -> Origin) -> Vec<f32> {
+        let features = joined(outputs);
+        if features.cols() != self.whitening.width() || outputs.logits.cols() != self.classes {
+            return vec![f32::NAN; outputs.len()];
+        }
+        let components = self.whitening.apply(&features);
+        (0..outputs.len())
+            .map(|i| {
+                let logits = outputs.logits.row(i);
+                if logits.iter().any(|z| z.is_nan()) {
+                    return f32::NAN;
+                }
+                let label = argmax(logits);
+                let origin = origin(i, label as u32);
+                let trust = self.trust[usize::from(origin.raw)].of(components.row(i), label);
+                -self.stack.odds(&Numbers::new(trust, logits, &origin)) as f32
+            })
+            .collect()
+    }
+
+    fn slopes(&self, outputs: &Outputs, raw: &dyn Fn(usize) -> bool) -> Cotangents {
+        let mut logits = Matrix::zeros(outputs.len(), outputs.logits.cols());
+        let mut features: Vec<Matrix> =
+            outputs.features.iter().map(|f| Matrix::zeros(f.rows(), f.cols())).collect();
+        for i in 0..outputs.len() {
+            let own = outputs.logits.row(i);
+            let [trust, certainty, margin] = self.stack.slopes(raw(i)).map(|s| -s);
+            let slope = stack::certainty_slope(own, certainty, margin);
+            logits.row_mut(i).copy_from_slice(&slope);
+            let by_component: Vec<f32> = self.trust[usize::from(raw(i))]
+                .slope(argmax(own))
+                .iter()
+                .map(|w| *w * trust as f32)
+                .collect();
+            let d = self.whitening.pullback(&by_component);
+            let mut at = 0;
+            for f in &mut features {
+                let wide = f.cols();
+                f.row_mut(i).copy_from_slice(&d[at..at + wide]);
+                at += wide;
+            }
+        }
+        Cotangents { logits: Some(logits), features: features.into_iter().map(Some).collect() }
+    }
+}
+
+impl Score for Judge {
+    fn energy(&self, outputs: &Outputs) -> Vec<f32> {
+        self.energies(outputs, &|_, _| UNKNOWN)
+    }
+
+    fn pullback(&self, outputs: &Outputs) -> Cotangents {
+        self.slopes(outputs, &|_| false)
+    }
+
+    fn energy_of(&self, outputs: &Outputs, views: &[Context<'_>]) -> Vec<f32> {
+        self.energies(outputs, &|i, label| Origin::of(&views[i], label))
+    }
+
+    fn energy_of_and_pullback(
+        &self,
+        outputs: &Outputs,
+        views: &[Context<'_>],
+    ) -> (Vec<f32>, Cotangents) {
+        (self.energy_of(outputs, views), self.slopes(outputs, &|i| views[i].raw))
+    }
+
+    fn sure(&self) -> Option<f32> {
+        Some(-self.stack.sure as f32).filter(|s| s.is_finite())
+    }
+
+    fn state(&self) -> State {
+        State::new()
+            .f64("stack", &self.stack.numbers())
+            .u32("classes", &[self.classes as u32])
+            .with_part("whitening.", &self.whitening.state())
+            .with_part("view.", &self.trust[0].state())
+            .with_part("raw.", &self.trust[1].state())
+    }
+}

@@ -1,0 +1,228 @@
+//! What is weighed of a view beside its features: what the model says of it
+//! and how it came about, joined with the trust in it.
+
+use crate::ridge::{conditional, logistic};
+use crate::score::Origin;
+use crate::tensor::argmax;
+
+/// Numbers of a proposed view.
+pub(super) const NUMBERS: usize = 9;
+/// Numbers of the input as it is.
+pub(super) const RAW: usize = 4;
+/// Small penalties, so that numbers that never vary do no harm.
+const PENALTY: f64 = 1.0;
+/// Most accuracy, in points, that stopping early may cost on the lessons.
+const COST: f64 = 0.1;
+
+/// The numbers of a view.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Numbers {
+    /// Of the input as it is: trust, log of the largest probability, margin, unlikeness.
+    Raw([f64; RAW]),
+    /// Of another view: the same, then what the proposer says of it.
+    View([f64; NUMBERS]),
+}
+
+impl Numbers {
+    pub(super) fn new(trust: f64, logits: &[f32], origin: &Origin) -> Self {
+        let (certainty, margin) = certainty(logits);
+        let rating = origin.rating.unwrap_or_default();
+        let unlike = f64::from(rating.unlike).min(4.0);
+        if origin.raw {
+            return Numbers::Raw([trust, certainty, margin, unlike]);
+        }
+        let (score, agrees) =
+            origin.proposal.map_or((0.0, 0.0), |(s, same)| (s, f64::from(u8::from(same))));
+        Numbers::View([
+            trust,
+            certainty,
+            margin,
+            unlike,
+            f64::from(score),
+            f64::from(rating.here),
+            f64::from(rating.best),
+            f64::from(rating.class),
+            agrees,
+        ])
+    }
+}
+
+/// The log of the largest probability, at least -8, and the distance to the second, at most 1:
+/// the largest logit's lead over the second as `tanh(lead / 4)`.
+fn certainty(logits: &[f32]) -> (f64, f64) {
+    let top = argmax(logits);
+    let most = f64::from(logits[top]);
+    let sum: f64 = logits.iter().map(|&z| libm::exp(f64::from(z) - most)).sum();
+    let second = logits
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != top)
+        .map(|(_, &z)| f64::from(z))
+        .fold(f64::NEG_INFINITY, f64::max);
+    let lead = if second.is_finite() { most - second } else { 8.0 };
+    ((-libm::log(sum)).max(-8.0), libm::tanh(lead / 4.0))
+}
+
+/// The derivative of a weighted sum of both with respect to the logits.
+pub(super) fn certainty_slope(logits: &[f32], certainty: f64, margin: f64) -> Vec<f32> {
+    let top = argmax(logits);
+    let most = f64::from(logits[top]);
+    let e: Vec<f64> = logits.iter().map(|&z| libm::exp(f64::from(z) - most)).collect();
+    let sum: f64 = e.iter().sum();
+    let mut d: Vec<f64> = vec![0.0; logits.len()];
+    if -libm::log(sum) > -8.0 {
+        for (i, (d, e)) in d.iter_mut().zip(&e).enumerate() {
+            *d += certainty * (f64::from(u8::from(i == top)) - e / sum);
+        }
+    }
+    let second = (0..logits.len()).filter(|&i| i != top).max_by(|&a, &b| {
+        logits[a].total_cmp(&logits[b]).then(b.cmp(&a))
+    });
+    if let Some(second) = second {
+        let t = libm::tanh((most - f64::from(logits[second])) / 4.0);
+        let slope = margin * (1.0 - t * t) / 4.0;
+        d[top] += slope;
+        d[second] -= slope;
+    }
+    d.iter().map(|d| *d as f32).collect()
+}
+
+/// The weights of everything.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stack {
+    /// Log-odds that the model is right on the input as it is: weights, then the constant.
+    raw: Vec<f64>,
+    /// Of the numbers of a view, then of the raw log-odds, then of being the input as it is.
+    view: Vec<f64>,
+    /// From a sum to the log-odds that the model is right: factor and constant.
+    odds: [f64; 2],
+    /// The log-odds from which on a view is surely right.
+    pub(super) sure: f64,
+}
+
+/// One candidate among the views of an input.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) input: usize,
+    pub(super) numbers: Numbers,
+    pub(super) right: bool,
+}
+
+impl Stack {
+    /// Fitted on candidates, those of one input next to each other in the order of looking.
+    pub(super) fn fit(candidates: &[Candidate]) -> Self {
+        let (rows, labels): (Vec<Vec<f64>>, Vec<bool>) = candidates
+            .iter()
+            .filter_map(|c| match c.numbers {
+                Numbers::Raw(n) => Some((n.to_vec(), c.right)),
+                Numbers::View(_) => None,
+            })
+            .unzip();
+        let mut stack = Stack {
+            raw: logistic(&rows, &labels, PENALTY),
+            view: vec![0.0; NUMBERS + 2],
+            odds: [1.0, 0.0],
+            sure: f64::INFINITY,
+        };
+        if stack.raw.len() != RAW + 1 {
+            stack.raw = vec![0.0; RAW + 1];
+        }
+        let by_input: Vec<&[Candidate]> =
+            candidates.chunk_by(|a, b| a.input == b.input).collect();
+        let groups: Vec<Vec<(Vec<f64>, bool)>> = by_input
+            .iter()
+            .map(|group| group.iter().map(|c| (stack.row(&c.numbers), c.right)).collect())
+            .collect();
+        let view = conditional(&groups, PENALTY);
+        if view.len() == stack.view.len() {
+            stack.view = view;
+        }
+        let sums: Vec<Vec<f64>> =
+            candidates.iter().map(|c| vec![stack.sum(&c.numbers)]).collect();
+        let labels: Vec<bool> = candidates.iter().map(|c| c.right).collect();
+        if let [factor, constant] = logistic(&sums, &labels, 1e-3)[..]
+            && factor > 0.0
+        {
+            stack.odds = [factor, constant];
+        }
+        stack.sure = stack.stop(&by_input);
+        stack
+    }
+
+    /// The least log-odds at which the first view that has them may end the search: answers on
+    /// the candidates get worse by at most [`COST`].
+    fn stop(&self, by_input: &[&[Candidate]]) -> f64 {
+        let odds: Vec<Vec<(f64, bool)>> = by_input
+            .iter()
+            .map(|group| group.iter().map(|c| (self.odds(&c.numbers), c.right)).collect())
+            .collect();
+        let right = |sure: f64| {
+            odds.iter()
+                .filter(|group| {
+                    let mut best: Option<(f64, bool)> = None;
+                    for &(odds, right) in group.iter() {
+                        if best.is_none_or(|(b, _)| odds > b) {
+                            best = Some((odds, right));
+                        }
+                        if odds >= sure {
+                            break;
+                        }
+                    }
+                    best.is_some_and(|(_, right)| right)
+                })
+                .count() as f64
+        };
+        let all = right(f64::INFINITY);
+        let allowed = COST / 100.0 * by_input.len() as f64;
+        (0..60)
+            .map(|step| 0.5 + 0.15 * f64::from(step))
+            .find(|&sure| right(sure) >= all - allowed)
+            .unwrap_or(f64::INFINITY)
+    }
+
+    fn row(&self, numbers: &Numbers) -> Vec<f64> {
+        let mut row = vec![0.0; NUMBERS + 2];
+        match numbers {
+            Numbers::Raw(n) => {
+                row[NUMBERS] = weighted(&self.raw, n);
+                row[NUMBERS + 1] = 1.0;
+            }
+            Numbers::View(n) => row[..NUMBERS].copy_from_slice(n),
+        }
+        row
+    }
+
+    fn sum(&self, numbers: &Numbers) -> f64 {
+        self.row(numbers).iter().zip(&self.view).map(|(x, w)| x * w).sum()
+    }
+
+    /// The log-odds that the model is right on a view.
+    pub(super) fn odds(&self, numbers: &Numbers) -> f64 {
+        self.odds[0] * self.sum(numbers) + self.odds[1]
+    }
+
+    /// Derivatives of the log-odds with respect to trust, certainty and margin.
+    pub(super) fn slopes(&self, raw: bool) -> [f64; 3] {
+        let w = |i: usize| {
+            if raw { self.view[NUMBERS] * self.raw[i] } else { self.view[i] }
+        };
+        [0, 1, 2].map(|i| self.odds[0] * w(i))
+    }
+
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        let all = self.raw.iter().chain(&self.view).chain(&self.odds);
+        all.copied().chain([self.sure]).collect()
+    }
+
+    pub(super) fn load(numbers: &[f64]) -> Option<Self> {
+        let (raw, rest) = numbers.split_at_checked(RAW + 1)?;
+        let (view, rest) = rest.split_at_checked(NUMBERS + 2)?;
+        let &[factor, constant, sure] = rest else { return None };
+        Some(Stack { raw: raw.to_vec(), view: view.to_vec(), odds: [factor, constant], sure })
+    }
+}
+
+fn weighted(weights: &[f64], x: &[f64]) -> f64 {
+    let last = weights.last().copied().unwrap_or(0.0);
+    weights.iter().zip(x).map(|(w, x)| w * x).sum::<f64>() + last
+}

@@ -1,0 +1,207 @@
+//! Whether the model is right on a view, from its features: one regression for
+//! all classes, and one per predicted class on what the first leaves.
+
+use faer::linalg::solvers::Solve;
+use faer::{MatRef, Side};
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::linalg::{eigen, matmul_t, mean, scatter, single};
+use crate::state::{State, damaged};
+use crate::tensor::Matrix;
+
+/// Most principal components that are kept.
+const COMPONENTS: usize = 256;
+/// Components with a smaller share of the largest variance are noise.
+const NOISE: f64 = 1e-6;
+/// Rows that the components are found on.
+const ROWS: usize = 20_000;
+/// Penalties: per row, and as a number of rows for what is a class' own.
+const RIDGE: f64 = 0.03;
+const ROUGH: f64 = 30.0;
+
+/// Whitened principal components.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Whitening {
+    centre: Vec<f32>,
+    /// A row per component.
+    directions: Matrix,
+}
+
+impl Whitening {
+    /// Of the rows of some features; `None` if they do not vary.
+    pub(super) fn of(features: &Matrix) -> Option<Self> {
+        let stride = features.rows().div_ceil(ROWS).max(1);
+        let some: Vec<usize> = (0..features.rows()).step_by(stride).collect();
+        let some = features.select(&some);
+        let width = some.cols();
+        let centre = mean(some.iter(), width);
+        let found = eigen(&scatter(&some, |_| &centre), width)?;
+        let count = some.rows() as f64;
+        let largest = found.values.last().copied()?;
+        let kept: Vec<usize> = (0..width)
+            .rev()
+            .take(COMPONENTS)
+            .filter(|&i| found.values[i] > NOISE * largest && largest > 0.0)
+            .collect();
+        let directions: Vec<f64> = kept
+            .iter()
+            .flat_map(|&i| {
+                let scale = 1.0 / (found.values[i] / count).sqrt();
+                found.vectors[i * width..(i + 1) * width].iter().map(move |v| v * scale)
+            })
+            .collect();
+        (!kept.is_empty()).then(|| Whitening {
+            centre: centre.iter().map(|c| *c as f32).collect(),
+            directions: single(kept.len(), width, &directions),
+        })
+    }
+
+    pub(super) fn apply(&self, features: &Matrix) -> Matrix {
+        let mut centred = features.clone();
+        for i in 0..centred.rows() {
+            for (v, c) in centred.row_mut(i).iter_mut().zip(&self.centre) {
+                *v -= c;
+            }
+        }
+        matmul_t(&centred, &self.directions)
+    }
+
+    /// Features that it reads.
+    pub(super) fn width(&self) -> usize {
+        self.centre.len()
+    }
+
+    pub(super) fn components(&self) -> usize {
+        self.directions.rows()
+    }
+
+    /// The derivative with respect to the features of a derivative with respect to components.
+    pub(super) fn pullback(&self, d: &[f32]) -> Vec<f32> {
+        let mut out = vec![0.0; self.width()];
+        for (d, direction) in d.iter().zip(self.directions.iter()) {
+            for (o, v) in out.iter_mut().zip(direction) {
+                *o += d * v;
+            }
+        }
+        out
+    }
+
+    pub(super) fn state(&self) -> State {
+        State::new().f32("centre", &self.centre).matrix("directions", &self.directions)
+    }
+
+    pub(super) fn load(state: &State) -> Result<Self> {
+        let (centre, directions) = (state.read_f32("centre")?, state.read_matrix("directions")?);
+        if directions.cols() != centre.len() {
+            return Err(damaged("the judge's components do not fit".into()));
+        }
+        Ok(Whitening { centre, directions })
+    }
+}
+
+/// Weights and a constant for every predicted class.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trust {
+    /// A row per class: weights of the components, then the constant.
+    weights: Matrix,
+}
+
+impl Trust {
+    /// Fitted on some rows of components, with the class that was predicted and whether that
+    /// was right.
+    pub(super) fn fit(
+        components: &Matrix,
+        rows: &[usize],
+        predicted: &[u32],
+        right: &[bool],
+        classes: usize,
+    ) -> Self {
+        let width = components.cols() + 1;
+        let goal = |row: usize| f64::from(u8::from(right[row]));
+        let common = solve(components, rows, &goal, RIDGE * rows.len() as f64 + 1.0);
+        let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
+        for &row in rows {
+            if let Some(class) = by_class.get_mut(predicted[row] as usize) {
+                class.push(row);
+            }
+        }
+        let own: Vec<Vec<f64>> = by_class
+            .par_iter()
+            .map(|rows| {
+                let left = |row: usize| goal(row) - value(&common, components.row(row));
+                solve(components, rows, &left, RIDGE * rows.len() as f64 + ROUGH)
+            })
+            .collect();
+        let numbers: Vec<f64> =
+            own.iter().flat_map(|own| own.iter().zip(&common).map(|(a, b)| a + b)).collect();
+        Trust { weights: single(classes, width, &numbers) }
+    }
+
+    /// How far the model is believed on a view: about 0 for wrong, 1 for right.
+    pub(super) fn of(&self, components: &[f32], class: usize) -> f64 {
+        let Some((constant, weights)) = self.weights.row(class).split_last() else { return 0.0 };
+        let sum: f64 =
+            weights.iter().zip(components).map(|(w, c)| f64::from(*w) * f64::from(*c)).sum();
+        sum + f64::from(*constant)
+    }
+
+    /// The derivative of [`Trust::of`] with respect to the components.
+    pub(super) fn slope(&self, class: usize) -> &[f32] {
+        let row = self.weights.row(class);
+        &row[..row.len() - 1]
+    }
+
+    pub(super) fn fits(&self, classes: usize, components: usize) -> bool {
+        (self.weights.rows(), self.weights.cols()) == (classes, components + 1)
+    }
+
+    pub(super) fn state(&self) -> State {
+        State::new().matrix("weights", &self.weights)
+    }
+
+    pub(super) fn load(state: &State) -> Result<Self> {
+        Ok(Trust { weights: state.read_matrix("weights")? })
+    }
+}
+
+fn value(weights: &[f64], x: &[f32]) -> f64 {
+    let last = weights.last().copied().unwrap_or(0.0);
+    weights.iter().zip(x).map(|(w, x)| w * f64::from(*x)).sum::<f64>() + last
+}
+
+/// A ridge regression with a constant, which is not penalised where there are rows.
+fn solve(
+    components: &Matrix,
+    rows: &[usize],
+    goal: &dyn Fn(usize) -> f64,
+    penalty: f64,
+) -> Vec<f64> {
+    let width = components.cols() + 1;
+    let own = components.select(rows);
+    let centre = mean(own.iter(), components.cols());
+    let level = rows.iter().map(|&r| goal(r)).sum::<f64>() / rows.len().max(1) as f64;
+    let mut gram = scatter(&own, |_| &centre);
+    let inner = width - 1;
+    for i in 0..inner {
+        gram[i * inner + i] += penalty.max(1e-9);
+    }
+    let mut right = faer::Mat::<f64>::zeros(inner, 1);
+    for (row, x) in rows.iter().zip(own.iter()) {
+        let off = goal(*row) - level;
+        for (i, (x, c)) in x.iter().zip(&centre).enumerate() {
+            right[(i, 0)] += off * (f64::from(*x) - c);
+        }
+    }
+    let mut weights = vec![0.0; width];
+    if let Ok(factor) = MatRef::from_row_major_slice(&gram, inner, inner).llt(Side::Lower) {
+        factor.solve_in_place(&mut right);
+        for i in 0..inner {
+            weights[i] = right[(i, 0)];
+        }
+    }
+    let along: f64 = weights.iter().zip(&centre).map(|(w, c)| w * c).sum();
+    // A class with few rows keeps to what holds for all.
+    weights[inner] = (level - along) * rows.len() as f64 / (rows.len() as f64 + 1.0);
+    weights
+}

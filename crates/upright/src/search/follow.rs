@@ -1,0 +1,132 @@
+//! Follow: look at what the proposer suggests, the best first, and stop when
+//! the score is sure of a view. Needs no gradient.
+//!
+//! The first view is the one that the proposer wants to read, if any. Then
+//! come its suggestions in their order, one at a time. Once they are used up,
+//! what is left of the budget refines the best pose of each of a few predicted
+//! classes by mirrored random steps ([`super::evolve`]), as `rivals` does; where
+//! nothing was suggested at all, poses are drawn from a design first.
+
+use super::design::Design;
+use super::evolve::Evolve;
+use super::moves::{part, rank, rivals};
+use super::{Ask, Brief, Make, Run, Search, Seen};
+use crate::config::{Param, Settings};
+use crate::error::Result;
+use crate::proposer::Proposal;
+use crate::registry::Kind;
+use crate::space::Space;
+
+/// The row in the table.
+pub(super) const KIND: Kind<Make> = Kind {
+    name: "follow",
+    about: "what the proposer suggests, best first, until the score is sure",
+    params: &[
+        Param::whole("most", 12, 1, 64, "suggestions that are followed").tuned(2.0, 16.0),
+        Param::flag("early", true, "stop when the score is sure of a view"),
+        Param::whole("rivals", 3, 1, 64, "basins refined when suggestions are used up")
+            .tuned(1.0, 6.0),
+        Param::real("radius", 0.04, 1e-3, 0.5, "first steps then, as a share of each axis' extent")
+            .tuned_log(0.01, 0.25),
+    ],
+    make: Make { gradient: false, build },
+};
+
+#[derive(Debug)]
+struct Follow {
+    most: usize,
+    early: bool,
+    rivals: usize,
+    radius: f32,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
+fn build(settings: &Settings) -> Result<Box<dyn Search>> {
+    Ok(Box::new(Follow {
+        most: settings.whole("most"),
+        early: settings.flag("early"),
+        rivals: settings.whole("rivals"),
+        radius: settings.real("radius") as f32,
+    }))
+}
+
+struct Following<'a> {
+    settings: &'a Follow,
+    space: &'a Space,
+    seed: u64,
+    budget: usize,
+    /// Suggestions that were not looked at, best last, with their numbers.
+    waiting: Vec<(usize, Proposal)>,
+    suggested: usize,
+    followed: usize,
+    seen: Vec<Seen>,
+    sure: f32,
+    evolve: Option<Evolve<'a>>,
+    /// Whether the last ask was for poses of a design.
+    drawn: bool,
+}
+
+impl Search for Follow {
+    fn first(&self, _: usize) -> usize {
+        1
+    }
+
+    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+        let mut run = Following {
+            settings: self,
+            space: brief.space,
+            seed: brief.seed,
+            budget: brief.budget,
+            waiting: Vec::new(),
+            suggested: 0,
+            followed: 0,
+            seen: Vec::new(),
+            sure: brief.sure.filter(|_| self.early).unwrap_or(f32::NEG_INFINITY),
+            evolve: None,
+            drawn: false,
+        };
+        run.suggest(brief.proposals);
+        Box::new(run)
+    }
+}
+
+impl Run for Following<'_> {
+    fn ask(&mut self, room: usize) -> Vec<Ask> {
+        if self.seen.iter().any(|s| rank(s.energy) < self.sure) {
+            return Vec::new();
+        }
+        if self.followed < self.settings.most
+            && let Some((number, proposal)) = self.waiting.pop()
+        {
+            self.followed += 1;
+            return vec![Ask::following(proposal.pose, number)];
+        }
+        if self.suggested == 0 && self.seen.is_empty() {
+            let count = part(self.budget, 0.5).min(room);
+            self.drawn = true;
+            let points = Design::Sobol.points(0..count, self.space.cube(), self.seed);
+            return points.iter().map(|p| Ask::plain(self.space.draw(p))).collect();
+        }
+        let Following { settings, space, seed, seen, .. } = self;
+        let evolve = self.evolve.get_or_insert_with(|| {
+            Evolve::new(space, *seed, &rivals(space, seen, settings.rivals), settings.radius)
+        });
+        evolve.ask(room)
+    }
+
+    fn tell(&mut self, seen: &[Seen]) {
+        if let Some(evolve) = &mut self.evolve {
+            evolve.tell(seen);
+        }
+        self.seen.extend_from_slice(seen);
+    }
+
+    /// New suggestions come before older ones: they rest on more views.
+    fn suggest(&mut self, proposals: &[Proposal]) {
+        let numbered = proposals.iter().enumerate().map(|(i, p)| (self.suggested + i, p.clone()));
+        let mut more: Vec<(usize, Proposal)> = numbered.collect();
+        self.suggested += more.len();
+        more.reverse();
+        self.waiting.append(&mut more);
+    }
+}
