@@ -30,7 +30,7 @@ use batching::{Batching, joined};
 use description::Description;
 use gradient::Gradient;
 use network::Network;
-pub(crate) use options::AUTO;
+pub(crate) use options::{AUTO, LATE, MIDDLE};
 pub use options::{Options, Tap};
 pub use own::ModelInfo;
 pub use taps::Tapped;

@@ -98,7 +98,7 @@ impl ModelArgs {
         let mut taps: Vec<Tap> =
             named.map(|name| Tap { name: name.clone(), reduce }).collect();
         if !taps.is_empty() {
-            taps.push(Tap::middle());
+            taps.extend([Tap::middle(), Tap::late()]);
         }
         Ok(ModelOptions {
             taps,

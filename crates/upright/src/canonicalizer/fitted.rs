@@ -8,7 +8,7 @@ use crate::abstain::{self, Abstain};
 use crate::config::Part;
 use crate::error::{Error, Result};
 use crate::gate::{self, Gate};
-use crate::model::Model;
+use crate::model::{LATE, MIDDLE, Model};
 use crate::outputs::{Cotangents, Outputs};
 use crate::proposer::{self, Proposer};
 use crate::readout::{self, Readout};
@@ -51,16 +51,17 @@ impl Taps {
             [] => Ok(None),
             names => names.iter().map(|n| model.tap_index(n)).collect::<Result<_>>().map(Some),
         };
-        let meant = proposer::row(&parts[Role::Proposer].name)?.make.taps;
         let all = model.taps();
-        let place = |tap: &&str| all.iter().position(|t| t.name() == *tap);
-        let own: Vec<usize> = meant.iter().filter_map(place).collect();
-        let any: Vec<&str> = proposer::rows().iter().flat_map(|r| r.make.taps).copied().collect();
-        let rest: Vec<usize> = (0..all.len()).filter(|&i| !any.contains(&all[i].name())).collect();
-        let usual = |taps: Vec<usize>| Some(taps).filter(|t| !t.is_empty() && t.len() < all.len());
+        let numbered = |meant: &dyn Fn(&str) -> bool| -> Option<Vec<usize>> {
+            let taps: Vec<usize> = (0..all.len()).filter(|&i| meant(all[i].name())).collect();
+            Some(taps).filter(|t| !t.is_empty() && t.len() < all.len())
+        };
+        let own = proposer::row(&parts[Role::Proposer].name)?.make.taps;
+        let more = score::needs(&parts[Role::Score])?.taps;
+        let usual = |name: &str| ![MIDDLE, LATE].contains(&name) || more.contains(&name);
         Ok(Taps {
-            score: named(Role::Score)?.or_else(|| usual(rest)),
-            proposer: named(Role::Proposer)?.or_else(|| usual(own)),
+            score: named(Role::Score)?.or_else(|| numbered(&usual)),
+            proposer: named(Role::Proposer)?.or_else(|| numbered(&|name| own.contains(&name))),
         })
     }
 

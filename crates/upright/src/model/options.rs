@@ -10,6 +10,9 @@ pub(crate) const AUTO: &str = "auto";
 /// The name of the tap in the middle of the network: by the share of the multiplications.
 pub(crate) const MIDDLE: &str = "65%";
 
+/// The name of the tap near its end.
+pub(crate) const LATE: &str = "90%";
+
 /// A tensor to tap and what to make of it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tap {
@@ -37,6 +40,12 @@ impl Tap {
         Tap::new(MIDDLE).reduced(Reduce::Grid { dim: 3600, seed: 0 })
     }
 
+    /// The end of the block at about nine tenths of the network, where features know what the
+    /// input shows and still where.
+    pub fn late() -> Self {
+        Tap::new(LATE).reduced(Reduce::Grid { dim: 1800, seed: 0 })
+    }
+
     /// The same tensor, reduced.
     #[must_use]
     pub fn reduced(mut self, reduce: Reduce) -> Self {
@@ -49,7 +58,7 @@ impl Tap {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default
-    /// `auto` and [`Tap::middle`].
+    /// `auto`, [`Tap::middle`] and [`Tap::late`].
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,
@@ -79,7 +88,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            taps: vec![Tap::auto(), Tap::middle()],
+            taps: vec![Tap::auto(), Tap::middle(), Tap::late()],
             preprocess: Overrides::default(),
             exact: None,
             output: None,

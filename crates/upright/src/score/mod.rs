@@ -223,6 +223,8 @@ pub struct Needs {
     pub transformed: bool,
     /// Views that the proposer led to; such a score needs no bank of its own.
     pub lessons: bool,
+    /// Taps that it reads beside the usual ones where the model has them.
+    pub taps: &'static [&'static str],
     /// The most samples that one energy looks at, among those of a class if it needs labels:
     /// where there are fewer, all are used. 0 if it does not count samples.
     pub samples: usize,

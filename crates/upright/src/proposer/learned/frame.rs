@@ -25,7 +25,7 @@ use crate::tensor::Signal;
 
 /// How far the map by which an input would have come may lie outside the domain, as a share of
 /// its size.
-const PLAUSIBLE: f64 = 0.25;
+const PLAUSIBLE: f64 = 0.5;
 
 const ONE: [f64; 4] = [1.0, 0.0, 0.0, 1.0];
 
@@ -67,10 +67,7 @@ impl Frames {
     pub(super) fn of(&self, space: &Space, signal: Signal, item: &[f32]) -> Framed {
         match self {
             Frames::Plane { inverter, upright } => {
-                let own = match (upright, shape(signal, item)) {
-                    (Some(_), Some(Shape::Plane(own))) => Some(own),
-                    _ => None,
-                };
+                let own = self.shape(signal, item);
                 let normal = upright.as_ref().zip(own).and_then(|(upright, own)| {
                     let wanted = product(&own.root(), &inverse(&upright.all.root())?);
                     let pose = inverter.exact(space, &wanted)?;
@@ -82,7 +79,7 @@ impl Frames {
                     map: ONE,
                     pose: space.identity(),
                     own,
-                    root: ONE,
+                    root: upright.as_ref().map_or(ONE, |upright| upright.all.root()),
                 })
             }
             Frames::Solid => {
@@ -205,11 +202,23 @@ impl Frames {
         }
     }
 
+    /// The covariance of an input, where it matters.
+    pub(super) fn shape(&self, signal: Signal, item: &[f32]) -> Option<Covariance> {
+        match (self, shape(signal, item)) {
+            (Frames::Plane { upright: Some(_), .. }, Some(Shape::Plane(own))) => Some(own),
+            _ => None,
+        }
+    }
+
     /// How unlike upright samples of a class a view is in size and elongation.
-    pub(super) fn unlike(&self, space: &Space, input: &Framed, pose: &[f32], class: usize) -> f32 {
-        let (Frames::Plane { upright: Some(upright), .. }, Framed::Plane { own: Some(own), .. }) =
-            (self, input)
-        else {
+    pub(super) fn unlike(
+        &self,
+        space: &Space,
+        own: Option<&Covariance>,
+        pose: &[f32],
+        class: usize,
+    ) -> f32 {
+        let (Frames::Plane { upright: Some(upright), .. }, Some(own)) = (self, own) else {
             return 0.0;
         };
         let viewed = linear(&space.map(pose)).and_then(|map| own.under(&map));
@@ -277,6 +286,6 @@ mod tests {
         };
         let Place::Angle(first) = place else { panic!("no angle") };
         assert!((again - first).abs() < 0.05);
-        assert!(frames.unlike(&space, &framed, &pose, 0) < 0.1);
+        assert!(frames.unlike(&space, Some(&own), &pose, 0) < 0.1);
     }
 }

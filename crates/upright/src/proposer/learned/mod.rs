@@ -7,6 +7,8 @@
 //! score for every class in every cell of poses ([`cells`]); the best cells
 //! become proposals.
 
+use rayon::prelude::*;
+
 use super::shapes::{Covariance, Inverter, Shape, shapes};
 use super::{Bank, Brief, Make, Proposer, Run};
 use crate::config::{Param, Settings};
@@ -176,24 +178,28 @@ impl Made {
         let poses = random_poses(&samples, space, salt);
         let copies = under(&samples, &poses, space, bank.samples.resample())?;
         let signal = samples.signal();
-        let framed: Vec<_> =
-            (0..copies.len()).map(|i| frames.of(space, signal, copies.item(i))).collect();
-        let places = (0..copies.len())
+        let (framed, places): (Vec<_>, Vec<_>) = (0..copies.len())
+            .into_par_iter()
             .map(|i| {
+                let framed = frames.of(space, signal, copies.item(i));
                 let own = match super::shapes::shape(signal, samples.item(i)) {
                     Some(Shape::Plane(c)) => Some(c),
                     _ => None,
                 };
-                frames.place(space, &framed[i], own, &space.map(&poses[i]))
+                let place = frames.place(space, &framed, own, &space.map(&poses[i]));
+                (framed, place)
             })
-            .collect();
+            .unzip();
         let views: Vec<View> = framed
             .iter()
             .enumerate()
             .map(|(item, f)| View { item, map: space.map(f.pose()) })
             .collect();
         let probes = warp(&copies, &views, bank.samples.resample())?;
-        let own = (0..probes.len()).map(|i| geometry::of(signal, probes.item(i))).collect();
+        let own = (0..probes.len())
+            .into_par_iter()
+            .map(|i| geometry::of(signal, probes.item(i)))
+            .collect();
         Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels })
     }
 }

@@ -1,9 +1,12 @@
 //! What is known of one input: its frame, and after the view of it, a score
 //! for every class in every cell.
 
-use super::frame::Framed;
+use std::sync::OnceLock;
+
+use super::frame::{Framed, Frames};
 use super::{Learned, geometry};
 use crate::map::Map;
+use crate::proposer::shapes::Covariance;
 use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
 use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
@@ -17,19 +20,42 @@ const OTHER: f32 = 1.1;
 pub(super) struct Known<'a> {
     learned: &'a Learned,
     brief: Brief<'a>,
-    framed: Framed,
+    /// Made when it is first asked for: inputs that are not searched need none.
+    framed: OnceLock<Framed>,
+    own: Option<Covariance>,
     reading: Option<Vec<f32>>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
-        let framed = learned.frames.of(brief.space, brief.signal, brief.item);
-        Known { learned, brief, framed, reading: None }
+        let own = learned.frames.shape(brief.signal, brief.item);
+        Known { learned, brief, framed: OnceLock::new(), own, reading: None }
+    }
+
+    fn framed(&self) -> &Framed {
+        let Brief { space, signal, item, .. } = self.brief;
+        self.framed.get_or_init(|| self.learned.frames.of(space, signal, item))
+    }
+
+    /// Whether the view to read is the input as it is.
+    fn bare(&self) -> bool {
+        match self.learned.frames {
+            Frames::Plane { upright: Some(_), .. } => self.own.is_none(),
+            Frames::Plane { .. } | Frames::Bare => true,
+            Frames::Solid => false,
+        }
+    }
+
+    /// Whether a view is the one to read. The input as it is never is where there are frames,
+    /// so that those that are not searched need none.
+    fn is_frame(&self, pose: &[f32]) -> bool {
+        pose != self.brief.space.identity() && pose == self.framed().pose()
     }
 
     /// The best cells, at most one per class and neighbourhood.
     fn proposals(&self, reading: &[f32]) -> Vec<Proposal> {
-        let Known { learned, brief, framed, .. } = self;
+        let Known { learned, brief, .. } = self;
+        let framed = self.framed();
         let cells = learned.cells.len();
         let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(reading, c)).collect();
         let score = |class: usize, cell: usize| {
@@ -70,18 +96,18 @@ impl<'a> Known<'a> {
 
 impl Run for Known<'_> {
     fn first(&mut self, count: usize) -> Vec<Proposal> {
-        let own = self.framed.pose();
-        if count == 0 || self.reading.is_some() || own == self.brief.space.identity() {
+        if count == 0 || self.reading.is_some() || self.bare() {
             return Vec::new();
         }
-        vec![Proposal::new(own.to_vec())]
+        vec![Proposal::new(self.framed().pose().to_vec())]
     }
 
     fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
-        if self.reading.is_some() || pose != self.framed.pose() {
+        let Brief { signal, item, space, .. } = self.brief;
+        let read = if self.bare() { pose == space.identity() } else { self.is_frame(pose) };
+        if self.reading.is_some() || !read {
             return None;
         }
-        let Brief { signal, item, space, .. } = self.brief;
         if !geometry::wanted(signal) {
             return Some(Vec::new());
         }
@@ -100,18 +126,18 @@ impl Run for Known<'_> {
     }
 
     fn rate(&self, pose: &[f32], class: u32) -> Option<Rating> {
-        let Known { learned, brief, framed, reading } = self;
+        let Known { learned, brief, own, reading, .. } = self;
         let class = class as usize;
         if class >= learned.classes {
             return None;
         }
-        let unlike = learned.frames.unlike(brief.space, framed, pose, class);
+        let unlike = learned.frames.unlike(brief.space, own.as_ref(), pose, class);
         let Some(reading) = reading else { return Some(Rating { unlike, ..Rating::default() }) };
         let score = |cell: usize| learned.score(reading, class, cell);
         let cells = learned.cells.len();
         let here = learned
             .frames
-            .place_of(brief.space, framed, pose, class)
+            .place_of(brief.space, self.framed(), pose, class)
             .map_or(0.0, |place| learned.cells.at(&place, brief.space, score));
         let best = (0..cells).map(score).fold(f32::NEG_INFINITY, f32::max);
         Some(Rating { here, best, class: (0..cells).map(score).sum(), unlike })

@@ -31,7 +31,13 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "log-odds that the model is wrong on a view, learnt from views of known class",
     params: &[],
     make: Make {
-        needs: |_| Needs { features: true, labels: true, lessons: true, ..Needs::default() },
+        needs: |_| Needs {
+            features: true,
+            labels: true,
+            lessons: true,
+            taps: &["90%"],
+            ..Needs::default()
+        },
         fit,
         load,
     },
@@ -39,9 +45,10 @@ pub(super) const KIND: Kind<Make> = Kind {
 
 #[derive(Debug)]
 struct Judge {
-    whitening: Whitening,
-    /// For views, and for the input as it is.
-    trust: [Trust; 2],
+    /// Of every tap.
+    whitening: Vec<Whitening>,
+    /// That the model is right on views, on the input as it is, and that the input is upright.
+    trust: [Trust; 3],
     stack: Stack,
     classes: usize,
 }
@@ -55,21 +62,27 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     if outputs.features.is_empty() {
         return Err(lack(name, "features", Hint::TapModel));
     }
-    let features = joined(outputs);
-    finite(&features, name, "features")?;
-    let whitening = Whitening::of(&features)
+    let whitening = outputs
+        .features
+        .iter()
+        .map(|features| {
+            finite(features, name, "features")?;
+            Whitening::of(features)
+                .ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let components = components(&whitening, outputs)
         .ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))?;
-    let components = whitening.apply(&features);
-    drop(features);
     let predicted = outputs.labels();
     let right: Vec<bool> = lessons.views.iter().map(|v| v.right).collect();
     let classes = outputs.logits.cols();
-    let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 2] {
-        [false, true].map(|raw| {
+    let upright: Vec<bool> = lessons.views.iter().map(|v| v.upright).collect();
+    let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 3] {
+        [(false, &right), (true, &right), (true, &upright)].map(|(raw, goal)| {
             let rows: Vec<usize> = (0..lessons.views.len())
                 .filter(|&i| lessons.views[i].origin.raw == raw && keep(lessons.views[i].input))
                 .collect();
-            Trust::fit(&components, &rows, &predicted, &right, classes)
+            Trust::fit(&components, &rows, &predicted, goal, classes)
         })
     };
     let mut order: Vec<usize> = (0..lessons.views.len()).collect();
@@ -79,9 +92,8 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
         let trust = trust_of(&|input| input % FOLDS != fold);
         for &i in order.iter().filter(|&&i| lessons.views[i].input % FOLDS == fold) {
             let origin = &lessons.views[i].origin;
-            let own = &trust[usize::from(origin.raw)];
-            let value = own.of(components.row(i), predicted[i] as usize);
-            numbers[i] = Some(Numbers::new(value, outputs.logits.row(i), origin));
+            let (row, logits) = (components.row(i), outputs.logits.row(i));
+            numbers[i] = Some(weigh(&trust, row, logits, origin));
         }
     }
     let candidates: Vec<Candidate> = order
@@ -96,33 +108,49 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
 }
 
 fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
-    let whitening = Whitening::load(&state.part("whitening."))?;
-    let trust =
-        [Trust::load(&state.part("view."))?, Trust::load(&state.part("raw."))?];
+    let whitening = (0..)
+        .map(|tap| state.part(&format!("tap{tap}.")))
+        .take_while(|part| !part.tensors().is_empty())
+        .map(|part| Whitening::load(&part))
+        .collect::<Result<Vec<_>>>()?;
+    let components = whitening.iter().map(Whitening::components).sum();
+    let part = |name: &str| Trust::load(&state.part(name));
+    let trust = [part("view.")?, part("raw.")?, part("upright.")?];
     let stack = Stack::load(&state.read_f64("stack")?)
         .ok_or_else(|| damaged("the judge's weights are not all there".into()))?;
     let classes = state.read_u32("classes")?.first().map_or(0, |c| *c as usize);
-    if trust.iter().any(|t| !t.fits(classes, whitening.components())) {
+    if trust.iter().any(|t| !t.fits(classes, components)) {
         return Err(damaged("the judge's trust does not fit its components".into()));
     }
     Ok(Box::new(Judge { whitening, trust, stack, classes }))
 }
 
-/// The features of all taps side by side.
-fn joined(outputs: &Outputs) -> Matrix {
-    if let [one] = outputs.features.as_slice() {
-        return one.clone();
+/// The components of all taps side by side; `None` if the features are not those of the fit.
+fn components(whitening: &[Whitening], outputs: &Outputs) -> Option<Matrix> {
+    let fits = outputs.features.len() == whitening.len()
+        && outputs.features.iter().zip(whitening).all(|(f, w)| f.cols() == w.width());
+    if !fits {
+        return None;
     }
-    let width = outputs.features.iter().map(Matrix::cols).sum();
+    let width = whitening.iter().map(Whitening::components).sum();
     let mut all = Matrix::zeros(outputs.len(), width);
-    for i in 0..outputs.len() {
-        let mut at = 0;
-        for f in &outputs.features {
-            all.row_mut(i)[at..at + f.cols()].copy_from_slice(f.row(i));
-            at += f.cols();
+    let mut at = 0;
+    for (features, whitening) in outputs.features.iter().zip(whitening) {
+        let own = whitening.apply(features);
+        for (i, row) in own.iter().enumerate() {
+            all.row_mut(i)[at..at + row.len()].copy_from_slice(row);
         }
+        at += whitening.components();
     }
-    all
+    Some(all)
+}
+
+/// The numbers of a view.
+fn weigh(trust: &[Trust; 3], components: &[f32], logits: &[f32], origin: &Origin) -> Numbers {
+    let label = argmax(logits);
+    let own = trust[usize::from(origin.raw)].of(components, label);
+    let upright = if origin.raw { trust[2].of(components, label) } else { 0.0 };
+    Numbers::new(own, upright, logits, origin)
 }
 
 /// A view of which nothing is known but what the model makes of it.
@@ -130,11 +158,10 @@ const UNKNOWN: Origin = Origin { raw: false, proposal: None, rating: None };
 
 impl Judge {
     fn energies(&self, outputs: &Outputs, origin: &dyn Fn(usize, u32) -> Origin) -> Vec<f32> {
-        let features = joined(outputs);
-        if features.cols() != self.whitening.width() || outputs.logits.cols() != self.classes {
+        let known = outputs.logits.cols() == self.classes;
+        let Some(components) = components(&self.whitening, outputs).filter(|_| known) else {
             return vec![f32::NAN; outputs.len()];
-        }
-        let components = self.whitening.apply(&features);
+        };
         (0..outputs.len())
             .map(|i| {
                 let logits = outputs.logits.row(i);
@@ -143,8 +170,8 @@ impl Judge {
                 }
                 let label = argmax(logits);
                 let origin = origin(i, label as u32);
-                let trust = self.trust[usize::from(origin.raw)].of(components.row(i), label);
-                -self.stack.odds(&Numbers::new(trust, logits, &origin)) as f32
+                let numbers = weigh(&self.trust, components.row(i), logits, &origin);
+                -self.stack.odds(&numbers) as f32
             })
             .collect()
     }
@@ -163,12 +190,11 @@ impl Judge {
                 .iter()
                 .map(|w| *w * trust as f32)
                 .collect();
-            let d = self.whitening.pullback(&by_component);
             let mut at = 0;
-            for f in &mut features {
-                let wide = f.cols();
-                f.row_mut(i).copy_from_slice(&d[at..at + wide]);
-                at += wide;
+            for (f, whitening) in features.iter_mut().zip(&self.whitening) {
+                let own = &by_component[at..at + whitening.components()];
+                f.row_mut(i).copy_from_slice(&whitening.pullback(own));
+                at += whitening.components();
             }
         }
         Cotangents { logits: Some(logits), features: features.into_iter().map(Some).collect() }
@@ -201,11 +227,15 @@ impl Score for Judge {
     }
 
     fn state(&self) -> State {
-        State::new()
+        let mut state = State::new()
             .f64("stack", &self.stack.numbers())
             .u32("classes", &[self.classes as u32])
-            .with_part("whitening.", &self.whitening.state())
             .with_part("view.", &self.trust[0].state())
             .with_part("raw.", &self.trust[1].state())
+            .with_part("upright.", &self.trust[2].state());
+        for (tap, whitening) in self.whitening.iter().enumerate() {
+            state = state.with_part(&format!("tap{tap}."), &whitening.state());
+        }
+        state
     }
 }

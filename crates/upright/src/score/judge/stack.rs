@@ -8,7 +8,9 @@ use crate::tensor::argmax;
 /// Numbers of a proposed view.
 pub(super) const NUMBERS: usize = 9;
 /// Numbers of the input as it is.
-pub(super) const RAW: usize = 4;
+pub(super) const RAW: usize = 5;
+/// All numbers, and whether a view is the input as it is.
+const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
 const PENALTY: f64 = 1.0;
 /// Most accuracy, in points, that stopping early may cost on the lessons.
@@ -17,19 +19,20 @@ const COST: f64 = 0.1;
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Numbers {
-    /// Of the input as it is: trust, log of the largest probability, margin, unlikeness.
+    /// Of the input as it is: trust, log of the largest probability, margin, unlikeness, and how
+    /// upright it looks.
     Raw([f64; RAW]),
     /// Of another view: the same, then what the proposer says of it.
     View([f64; NUMBERS]),
 }
 
 impl Numbers {
-    pub(super) fn new(trust: f64, logits: &[f32], origin: &Origin) -> Self {
+    pub(super) fn new(trust: f64, upright: f64, logits: &[f32], origin: &Origin) -> Self {
         let (certainty, margin) = certainty(logits);
         let rating = origin.rating.unwrap_or_default();
         let unlike = f64::from(rating.unlike).min(4.0);
         if origin.raw {
-            return Numbers::Raw([trust, certainty, margin, unlike]);
+            return Numbers::Raw([trust, certainty, margin, unlike, upright]);
         }
         let (score, agrees) =
             origin.proposal.map_or((0.0, 0.0), |(s, same)| (s, f64::from(u8::from(same))));
@@ -90,10 +93,8 @@ pub(super) fn certainty_slope(logits: &[f32], certainty: f64, margin: f64) -> Ve
 /// The weights of everything.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stack {
-    /// Log-odds that the model is right on the input as it is: weights, then the constant.
-    raw: Vec<f64>,
-    /// Of the numbers of a view, then of the raw log-odds, then of being the input as it is.
-    view: Vec<f64>,
+    /// Of the numbers of a view, then of those of the input as it is, then of being it.
+    weights: Vec<f64>,
     /// From a sum to the log-odds that the model is right: factor and constant.
     odds: [f64; 2],
     /// The log-odds from which on a view is surely right.
@@ -111,31 +112,17 @@ pub(super) struct Candidate {
 impl Stack {
     /// Fitted on candidates, those of one input next to each other in the order of looking.
     pub(super) fn fit(candidates: &[Candidate]) -> Self {
-        let (rows, labels): (Vec<Vec<f64>>, Vec<bool>) = candidates
-            .iter()
-            .filter_map(|c| match c.numbers {
-                Numbers::Raw(n) => Some((n.to_vec(), c.right)),
-                Numbers::View(_) => None,
-            })
-            .unzip();
-        let mut stack = Stack {
-            raw: logistic(&rows, &labels, PENALTY),
-            view: vec![0.0; NUMBERS + 2],
-            odds: [1.0, 0.0],
-            sure: f64::INFINITY,
-        };
-        if stack.raw.len() != RAW + 1 {
-            stack.raw = vec![0.0; RAW + 1];
-        }
+        let mut stack =
+            Stack { weights: vec![0.0; WIDTH], odds: [1.0, 0.0], sure: f64::INFINITY };
         let by_input: Vec<&[Candidate]> =
             candidates.chunk_by(|a, b| a.input == b.input).collect();
         let groups: Vec<Vec<(Vec<f64>, bool)>> = by_input
             .iter()
-            .map(|group| group.iter().map(|c| (stack.row(&c.numbers), c.right)).collect())
+            .map(|group| group.iter().map(|c| (row(&c.numbers), c.right)).collect())
             .collect();
-        let view = conditional(&groups, PENALTY);
-        if view.len() == stack.view.len() {
-            stack.view = view;
+        let weights = conditional(&groups, PENALTY);
+        if weights.len() == WIDTH {
+            stack.weights = weights;
         }
         let sums: Vec<Vec<f64>> =
             candidates.iter().map(|c| vec![stack.sum(&c.numbers)]).collect();
@@ -180,20 +167,8 @@ impl Stack {
             .unwrap_or(f64::INFINITY)
     }
 
-    fn row(&self, numbers: &Numbers) -> Vec<f64> {
-        let mut row = vec![0.0; NUMBERS + 2];
-        match numbers {
-            Numbers::Raw(n) => {
-                row[NUMBERS] = weighted(&self.raw, n);
-                row[NUMBERS + 1] = 1.0;
-            }
-            Numbers::View(n) => row[..NUMBERS].copy_from_slice(n),
-        }
-        row
-    }
-
     fn sum(&self, numbers: &Numbers) -> f64 {
-        self.row(numbers).iter().zip(&self.view).map(|(x, w)| x * w).sum()
+        row(numbers).iter().zip(&self.weights).map(|(x, w)| x * w).sum()
     }
 
     /// The log-odds that the model is right on a view.
@@ -203,26 +178,30 @@ impl Stack {
 
     /// Derivatives of the log-odds with respect to trust, certainty and margin.
     pub(super) fn slopes(&self, raw: bool) -> [f64; 3] {
-        let w = |i: usize| {
-            if raw { self.view[NUMBERS] * self.raw[i] } else { self.view[i] }
-        };
-        [0, 1, 2].map(|i| self.odds[0] * w(i))
+        let first = if raw { NUMBERS } else { 0 };
+        [0, 1, 2].map(|i| self.odds[0] * self.weights[first + i])
     }
 
     pub(super) fn numbers(&self) -> Vec<f64> {
-        let all = self.raw.iter().chain(&self.view).chain(&self.odds);
-        all.copied().chain([self.sure]).collect()
+        self.weights.iter().chain(&self.odds).copied().chain([self.sure]).collect()
     }
 
     pub(super) fn load(numbers: &[f64]) -> Option<Self> {
-        let (raw, rest) = numbers.split_at_checked(RAW + 1)?;
-        let (view, rest) = rest.split_at_checked(NUMBERS + 2)?;
+        let (weights, rest) = numbers.split_at_checked(WIDTH)?;
         let &[factor, constant, sure] = rest else { return None };
-        Some(Stack { raw: raw.to_vec(), view: view.to_vec(), odds: [factor, constant], sure })
+        Some(Stack { weights: weights.to_vec(), odds: [factor, constant], sure })
     }
 }
 
-fn weighted(weights: &[f64], x: &[f64]) -> f64 {
-    let last = weights.last().copied().unwrap_or(0.0);
-    weights.iter().zip(x).map(|(w, x)| w * x).sum::<f64>() + last
+/// The numbers of a view at their place among all.
+fn row(numbers: &Numbers) -> Vec<f64> {
+    let mut row = vec![0.0; WIDTH];
+    match numbers {
+        Numbers::Raw(n) => {
+            row[NUMBERS..NUMBERS + RAW].copy_from_slice(n);
+            row[NUMBERS + RAW] = 1.0;
+        }
+        Numbers::View(n) => row[..NUMBERS].copy_from_slice(n),
+    }
+    row
 }
