@@ -61,7 +61,14 @@ fn main() {
     let start = Instant::now();
     let score = fit(
         &part,
-        &Bank { outputs: &bank, labels: &labels, head: None, transformed: None, lessons: None, seed: 0 },
+        &Bank {
+            outputs: &bank,
+            labels: &labels,
+            head: None,
+            transformed: None,
+            lessons: None,
+            seed: 0,
+        },
     )
     .unwrap();
     let fitted = start.elapsed().as_secs_f64();

@@ -8,8 +8,8 @@ mod onnx_write;
 mod orbit;
 #[cfg(feature = "train")]
 mod pooled;
-mod resnet;
 mod proposals;
+mod resnet;
 mod searches;
 mod train;
 

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use upright::Trace;
 use upright::{Batch, Canonicalizer, Part, Share};
 
 use crate::orbit::load;
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// Seed of the poses
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Writes a JSON line per input: energies and labels of all its views
+    #[arg(long)]
+    cases: Option<PathBuf>,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -50,15 +54,26 @@ struct Line {
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let c = load(&args.model, args.artifact.as_deref()).map_err(|e| e.to_string())?;
     let c = c
-        .with_search(Part::new("follow").flag("early", false).number("most", 1.0 + args.most as f64))
+        .with_search(
+            Part::new("follow").flag("early", false).number("most", 1.0 + args.most as f64),
+        )
         .map_err(|e| e.to_string())?
         .with_budget(1 + args.most);
     let reading = DataArgs { limit: Some(args.count), ..args.reading.clone() };
-    let Inputs { upright, transformed, labels } =
-        read_inputs(&args.data, &reading, args.seed, &c)?;
+    let Inputs { upright, transformed, labels } = read_inputs(&args.data, &reading, args.seed, &c)?;
+    let mut cases = String::new();
     println!("suggestion      right   class     any  chosen  with the input as it is");
     for (kind, batch) in [("upright", &upright), ("transformed", &transformed)] {
-        for line in measure(&c, kind, batch, &labels, args.most).map_err(|e| e.to_string())? {
+        let traces = traces(&c, batch).map_err(|e| e.to_string())?;
+        for (trace, truth) in traces.iter().zip(&labels) {
+            let view = |s: &upright::search::Seen| (s.energy, s.label);
+            let seen: Vec<_> = trace.seen.iter().map(view).collect();
+            let case = serde_json::json!({
+                "kind": kind, "truth": truth, "raw": view(&trace.raw), "seen": seen,
+            });
+            cases += &format!("{case}\n");
+        }
+        for line in measure(kind, &traces, &labels, args.most) {
             let Line { kind, suggestion, right, class, any, chosen, with_raw } = &line;
             println!(
                 "{kind:<12} {suggestion:>2} {:>6.1} {:>7.1} {:>7.1} {:>7.1} {:>7.1}",
@@ -72,31 +87,28 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         }
     }
     println!("{} inputs, seed {}", labels.len(), args.seed);
-    Ok(())
+    match &args.cases {
+        Some(path) => std::fs::write(path, cases).map_err(|e| format!("{}: {e}", path.display())),
+        None => Ok(()),
+    }
 }
 
-fn measure(
-    c: &Canonicalizer,
-    kind: &'static str,
-    batch: &Batch,
-    labels: &[u32],
-    most: usize,
-) -> upright::Result<Vec<Line>> {
+fn traces(c: &Canonicalizer, batch: &Batch) -> upright::Result<Vec<Trace>> {
     let mut traces = Vec::new();
     for start in (0..batch.len()).step_by(256) {
         traces.extend(c.trace(&batch.slice(start..batch.len().min(start + 256)))?);
     }
+    Ok(traces)
+}
+
+fn measure(kind: &'static str, traces: &[Trace], labels: &[u32], most: usize) -> Vec<Line> {
     let none = || vec![Share::default(); most];
     let (mut right, mut class, mut any) = (none(), none(), none());
     let (mut chosen, mut with_raw) = (none(), none());
     for (trace, &truth) in traces.iter().zip(labels) {
         let named = |n: usize| trace.proposals.get(n).and_then(|p| p.proposal.class);
-        let followed: Vec<_> = trace
-            .seen
-            .iter()
-            .filter_map(|s| Some((s, named(s.follows?)?)))
-            .take(most)
-            .collect();
+        let followed: Vec<_> =
+            trace.seen.iter().filter_map(|s| Some((s, named(s.follows?)?))).take(most).collect();
         let add = |share: &mut Share, hit: bool| {
             share.of += 1;
             share.hits += usize::from(hit);
@@ -119,7 +131,7 @@ fn measure(
             add(&mut with_raw[k], answer.1 == truth);
         }
     }
-    Ok((0..most)
+    (0..most)
         .map(|k| Line {
             kind,
             suggestion: k + 1,
@@ -129,5 +141,5 @@ fn measure(
             chosen: chosen[k],
             with_raw: with_raw[k],
         })
-        .collect())
+        .collect()
 }

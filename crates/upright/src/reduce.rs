@@ -165,7 +165,8 @@ impl Pooling {
                 }
             }
             Pooling::Regions { height, width, bins: [down, across], .. } => {
-                for (o, x) in out.chunks_exact_mut(down * across).zip(x.chunks_exact(height * width))
+                for (o, x) in
+                    out.chunks_exact_mut(down * across).zip(x.chunks_exact(height * width))
                 {
                     for (i, o) in o.iter_mut().enumerate() {
                         let rows = bin(i / across, down, height);
@@ -195,7 +196,8 @@ impl Pooling {
                 }
             }
             Pooling::Regions { height, width, bins: [down, across], .. } => {
-                for (d, o) in d.chunks_exact(down * across).zip(out.chunks_exact_mut(height * width))
+                for (d, o) in
+                    d.chunks_exact(down * across).zip(out.chunks_exact_mut(height * width))
                 {
                     for (i, d) in d.iter().enumerate() {
                         let rows = bin(i / across, down, height);

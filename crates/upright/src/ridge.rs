@@ -191,9 +191,7 @@ impl Normal {
 }
 
 /// The tiles of a symmetric matrix on and below its diagonal.
-fn tiles(
-    width: usize,
-) -> impl Iterator<Item = (std::ops::Range<usize>, std::ops::Range<usize>)> {
+fn tiles(width: usize) -> impl Iterator<Item = (std::ops::Range<usize>, std::ops::Range<usize>)> {
     let range = move |i: usize| i..(i + TILE).min(width);
     (0..width)
         .step_by(TILE)
@@ -257,8 +255,10 @@ impl Ridge {
             }
         }
         // A power of two changes no digit of a weight that was rounded before.
-        let unit: Vec<f32> =
-            most.iter().map(|m| if *m > 0.0 { libm::exp2f(libm::log2f(*m).ceil()) } else { 1.0 }).collect();
+        let unit: Vec<f32> = most
+            .iter()
+            .map(|m| if *m > 0.0 { libm::exp2f(libm::log2f(*m).ceil()) } else { 1.0 })
+            .collect();
         let bits = self
             .weight
             .iter()
@@ -328,10 +328,8 @@ pub(crate) fn conditional(groups: &[Vec<(Vec<f64>, bool)>], lambda: f64) -> Vec<
             if right == 0 || right == group.len() {
                 continue;
             }
-            let z: Vec<f64> = group
-                .iter()
-                .map(|(row, _)| row.iter().zip(w).map(|(x, w)| x * w).sum())
-                .collect();
+            let z: Vec<f64> =
+                group.iter().map(|(row, _)| row.iter().zip(w).map(|(x, w)| x * w).sum()).collect();
             let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let e: Vec<f64> = z.iter().map(|z| libm::exp(z - top)).collect();
             let all: f64 = e.iter().sum();
@@ -395,8 +393,7 @@ fn newton(width: usize, lambda: f64, at: &dyn Fn(&[f64]) -> Step) -> Vec<f64> {
             gradient[i] += lambda * w[i];
             curvature[i * width + i] += lambda.max(1e-9);
         }
-        let Ok(factor) =
-            MatRef::from_row_major_slice(&curvature, width, width).llt(Side::Lower)
+        let Ok(factor) = MatRef::from_row_major_slice(&curvature, width, width).llt(Side::Lower)
         else {
             break;
         };

@@ -95,8 +95,7 @@ impl ModelArgs {
             }
         }
         let named = self.tap.iter().filter(|name| *name != "none");
-        let mut taps: Vec<Tap> =
-            named.map(|name| Tap { name: name.clone(), reduce }).collect();
+        let mut taps: Vec<Tap> = named.map(|name| Tap { name: name.clone(), reduce }).collect();
         if !taps.is_empty() {
             taps.extend([Tap::middle(), Tap::late()]);
         }

@@ -24,7 +24,7 @@ use crate::tensor::Matrix;
 const COPIES: usize = 2000;
 
 /// Most bank samples that teach a score which views to believe.
-const JUDGED: usize = 10_000;
+const JUDGED: usize = 20_000;
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -168,8 +168,7 @@ impl Config {
             resample: &self.resample,
             watch,
         };
-        let mut bank =
-            proposer::Bank { space: &c.space, samples: &mut samples, seed: self.seed };
+        let mut bank = proposer::Bank { space: &c.space, samples: &mut samples, seed: self.seed };
         proposer::fit(self.part(Role::Proposer), &mut bank)
     }
 

@@ -15,8 +15,8 @@ use crate::tensor::Batch;
 use crate::trace::Proposed;
 
 /// Samples that are seen transformed, and samples that are seen upright.
-const TRANSFORMED: usize = 8000;
-const UPRIGHT: usize = 4000;
+const TRANSFORMED: usize = 16_000;
+const UPRIGHT: usize = 6000;
 /// Proposals that are looked at per input.
 const PROPOSALS: usize = 4;
 

@@ -46,7 +46,14 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
     let (rows, cols) = (fixture.bank.len(), fixture.bank[0].len());
     let features = Matrix::new(rows, cols, fixture.bank.concat()).unwrap();
     let outputs = Outputs::new(Matrix::zeros(rows, model.classes()), vec![features]).unwrap();
-    let bank = Bank { outputs: &outputs, labels: &[], head: None, transformed: None, lessons: None, seed: 0 };
+    let bank = Bank {
+        outputs: &outputs,
+        labels: &[],
+        head: None,
+        transformed: None,
+        lessons: None,
+        seed: 0,
+    };
     let score = score::fit(config.part(Role::Score), &bank).unwrap().state();
     let report = FitReport { bank: rows, ..FitReport::default() };
     let states = States::from([(Role::Score, score)]);
@@ -69,6 +76,7 @@ fn refined(c: &Canonicalizer, batch: &Batch, start: &[f32]) -> Vec<Seen> {
         budget,
         raw: &raw,
         proposals: &[],
+        sure: None,
     });
     // The search draws one pose; it is told that this was the chosen one.
     assert_eq!(run.ask(budget).len(), 1);

@@ -25,18 +25,13 @@ pub(crate) fn depths(
     run: Run<'_>,
 ) -> Result<Vec<Depth>> {
     let nodes = &graph.graph().node;
-    let heavy = |node: &&NodeProto| matches!(node.op(), "Conv" | "Gemm" | "MatMul" | "LSTM" | "GRU");
+    let heavy =
+        |node: &&NodeProto| matches!(node.op(), "Conv" | "Gemm" | "MatMul" | "LSTM" | "GRU");
     let candidates = graph.candidates(output);
     let names = candidates.iter().map(|c| c.name.as_str());
     let touched = nodes.iter().filter(heavy).flat_map(|n| [n.arg(0), n.arg(1), Some(n.out())]);
-    let facts = Facts::learn(
-        graph,
-        input,
-        shape,
-        touched.flatten().chain(names),
-        std::iter::empty(),
-        run,
-    )?;
+    let facts =
+        Facts::learn(graph, input, shape, touched.flatten().chain(names), std::iter::empty(), run)?;
     let mut total = 0.0;
     let mut before = Vec::with_capacity(nodes.len());
     for node in nodes {

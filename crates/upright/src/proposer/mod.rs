@@ -102,6 +102,8 @@ pub struct Rating {
     pub best: f32,
     /// The class under any pose.
     pub class: f32,
+    /// How far `best` is above that of the best other class.
+    pub lead: f32,
     /// How unlike the class' usual size and elongation the view is; 0 = equal or not known.
     pub unlike: f32,
 }

@@ -150,6 +150,7 @@ mod tests {
             labels: &[],
             head: None,
             transformed: Some(&copies),
+            lessons: None,
             seed: 0,
         };
         let part = Part::new("fisher").number("ridge", 1e-6);
@@ -168,6 +169,7 @@ mod tests {
             labels: &[],
             head: None,
             transformed: Some(&upright),
+            lessons: None,
             seed: 0,
         };
         let e = score::fit(&Part::new("fisher"), &bank).unwrap_err().to_string();

@@ -180,6 +180,7 @@ mod tests {
             labels: &[0; 3],
             head: None,
             transformed: Some(&copies),
+            lessons: None,
             seed: 0,
         };
         let part = Part::new("pc-knn-fisher")

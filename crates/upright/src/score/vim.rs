@@ -190,7 +190,14 @@ mod tests {
     }
 
     fn fitted(outputs: &Outputs, head: &Head, dim: f64) -> Result<Box<dyn Score>> {
-        let bank = Bank { outputs, labels: &[], head: Some(head), transformed: None, lessons: None, seed: 0 };
+        let bank = Bank {
+            outputs,
+            labels: &[],
+            head: Some(head),
+            transformed: None,
+            lessons: None,
+            seed: 0,
+        };
         fit(&Part::new("vim").number("dim", dim).resolve(KIND.params)?, &bank)
     }
 

@@ -271,6 +271,7 @@ mod tests {
                 budget: 9,
                 raw: &raw,
                 proposals: &[],
+                sure: None,
             });
             let mut energies = [5.0, 6.0, 1.0, 7.0, 8.0, 9.0, 0.5, 3.0].into_iter();
             let mut room = 9;

@@ -135,8 +135,8 @@ impl Cells {
     pub(super) fn place(&self, cell: usize, value: impl Fn(usize) -> f32) -> Place {
         match self {
             Cells::Angles => {
-                let [before, here, after] = [ANGLES - 1, 0, 1]
-                    .map(|step| f64::from(value((cell + step) % ANGLES)));
+                let [before, here, after] =
+                    [ANGLES - 1, 0, 1].map(|step| f64::from(value((cell + step) % ANGLES)));
                 let bend = before - 2.0 * here + after;
                 let off = if bend < -1e-12 { (before - after) / (2.0 * bend) } else { 0.0 };
                 let step = TAU / ANGLES as f64;

@@ -58,8 +58,13 @@ pub(super) enum Framed {
         /// `V^(1/2)`.
         root: [f64; 4],
     },
-    Solid { axes: Matrix3, pose: Vec<f32> },
-    Bare { pose: Vec<f32> },
+    Solid {
+        axes: Matrix3,
+        pose: Vec<f32>,
+    },
+    Bare {
+        pose: Vec<f32>,
+    },
 }
 
 impl Frames {
@@ -260,10 +265,8 @@ mod tests {
     fn the_place_of_a_copy_leads_back_to_what_undoes_it() {
         let space = SpaceConfig::default().build().unwrap();
         let sample = Covariance { xx: 0.2, xy: 0.05, yy: 0.1 };
-        let upright = Upright {
-            all: Covariance { xx: 0.12, xy: 0.01, yy: 0.15 },
-            classes: vec![sample],
-        };
+        let upright =
+            Upright { all: Covariance { xx: 0.12, xy: 0.01, yy: 0.15 }, classes: vec![sample] };
         let frames =
             Frames::Plane { inverter: Inverter::new(&space).unwrap(), upright: Some(upright) };
         let made_by = [0.6, -0.8, 0.9, 0.7];

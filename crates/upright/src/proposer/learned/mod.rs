@@ -54,7 +54,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
     ],
-    make: Make { bank: true, copies: true, taps: &["65%"], fit, load },
+    make: Make { bank: true, copies: true, taps: &["65%", "90%"], fit, load },
 };
 
 /// What was learnt.
@@ -79,7 +79,9 @@ fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
         Frames::Solid => turns(bank, &frames)?,
         Frames::Bare => Some(Cells::of_space(bank.space)),
     };
-    let Some(cells) = cells else { return Ok(Box::new(Learned::silent(classes, "no sample has a shape"))) };
+    let Some(cells) = cells else {
+        return Ok(Box::new(Learned::silent(classes, "no sample has a shape")));
+    };
     let joint = classes * cells.len() <= JOINT;
     let targets = if joint { classes * cells.len() } else { classes + cells.len() };
     let mut learned = Learned {
@@ -294,7 +296,8 @@ fn turns(bank: &mut Bank, frames: &Frames) -> Result<Option<Cells>> {
     let mut walk = Walk::new(bank.samples.len(), 2 * MEASURED);
     while let Some((round, numbers)) = walk.next() {
         let (batch, _) = bank.samples.read(&numbers)?;
-        let poses = random_poses(&batch, bank.space, seed::of_index(bank.seed, "turns", round as usize));
+        let poses =
+            random_poses(&batch, bank.space, seed::of_index(bank.seed, "turns", round as usize));
         let copies = under(&batch, &poses, bank.space, bank.samples.resample())?;
         for i in 0..copies.len() {
             let framed = frames.of(bank.space, copies.signal(), copies.item(i));
@@ -370,7 +373,8 @@ impl Proposer for Learned {
 
     fn state(&self) -> State {
         let numbers = [self.classes as u32, u32::from(self.joint)];
-        let mut state = State::new().u32("sizes", &numbers).with_part("cells.", &self.cells.state());
+        let mut state =
+            State::new().u32("sizes", &numbers).with_part("cells.", &self.cells.state());
         if let Some(ridge) = &self.ridge {
             state = state.with_part("ridge.", &ridge.state());
         }
@@ -412,8 +416,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
             .iter()
             .map(|&[xx, xy, yy]| Covariance { xx, xy, yy })
             .collect();
-        let upright =
-            all.split_first().map(|(all, c)| Upright { all: *all, classes: c.to_vec() });
+        let upright = all.split_first().map(|(all, c)| Upright { all: *all, classes: c.to_vec() });
         let inverter =
             Inverter::new(space).ok_or_else(|| damaged("the space is not of the plane"))?;
         (Frames::Plane { inverter, upright }, Cells::Angles)

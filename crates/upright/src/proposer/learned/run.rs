@@ -24,12 +24,14 @@ pub(super) struct Known<'a> {
     framed: OnceLock<Framed>,
     own: Option<Covariance>,
     reading: Option<Vec<f32>>,
+    /// The best score of every class, once read.
+    best: Vec<f32>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
         let own = learned.frames.shape(brief.signal, brief.item);
-        Known { learned, brief, framed: OnceLock::new(), own, reading: None }
+        Known { learned, brief, framed: OnceLock::new(), own, reading: None, best: Vec::new() }
     }
 
     fn framed(&self) -> &Framed {
@@ -121,6 +123,12 @@ impl Run for Known<'_> {
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
         let Some(reading) = views.iter().find_map(|v| v.reading) else { return Vec::new() };
         let proposals = self.proposals(reading);
+        let cells = self.learned.cells.len();
+        let best = |class: usize| {
+            let scores = (0..cells).map(|cell| self.learned.score(reading, class, cell));
+            scores.fold(f32::NEG_INFINITY, f32::max)
+        };
+        self.best = (0..self.learned.classes).map(best).collect();
         self.reading = Some(reading.to_vec());
         proposals
     }
@@ -139,7 +147,10 @@ impl Run for Known<'_> {
             .frames
             .place_of(brief.space, self.framed(), pose, class)
             .map_or(0.0, |place| learned.cells.at(&place, brief.space, score));
-        let best = (0..cells).map(score).fold(f32::NEG_INFINITY, f32::max);
-        Some(Rating { here, best, class: (0..cells).map(score).sum(), unlike })
+        let best = self.best[class];
+        let others = self.best.iter().enumerate().filter(|(c, _)| *c != class);
+        let rival = others.map(|(_, b)| *b).fold(f32::NEG_INFINITY, f32::max);
+        let lead = if rival.is_finite() { best - rival } else { 0.0 };
+        Some(Rating { here, best, class: (0..cells).map(score).sum(), lead, unlike })
     }
 }

@@ -83,9 +83,7 @@ impl Covariance {
     /// How far two covariances are apart: the length of the difference of their logarithms.
     pub(in crate::proposer) fn distance(&self, other: &Covariance) -> f64 {
         let (a, b) = (self.log(), other.log());
-        libm::sqrt(
-            (a[0] - b[0]).powi(2) + 2.0 * (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2),
-        )
+        libm::sqrt((a[0] - b[0]).powi(2) + 2.0 * (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2))
     }
 }
 
@@ -112,7 +110,11 @@ pub(in crate::proposer) fn angle(m: &[f64; 4]) -> Option<f64> {
 }
 
 /// The linear part of `Sx^(1/2) R(turn) St^(-1/2)`, row-major.
-pub(in crate::proposer) fn aligned(own: &Covariance, turn: f64, prototype: &Covariance) -> [f64; 4] {
+pub(in crate::proposer) fn aligned(
+    own: &Covariance,
+    turn: f64,
+    prototype: &Covariance,
+) -> [f64; 4] {
     let [a, b, c, d] = prototype.root();
     let det = a * d - b * c;
     let back = [d / det, -b / det, -c / det, a / det];

@@ -67,8 +67,7 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
         .iter()
         .map(|features| {
             finite(features, name, "features")?;
-            Whitening::of(features)
-                .ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))
+            Whitening::of(features).ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))
         })
         .collect::<Result<Vec<_>>>()?;
     let components = components(&whitening, outputs)

@@ -6,7 +6,7 @@ use crate::score::Origin;
 use crate::tensor::argmax;
 
 /// Numbers of a proposed view.
-pub(super) const NUMBERS: usize = 9;
+pub(super) const NUMBERS: usize = 10;
 /// Numbers of the input as it is.
 pub(super) const RAW: usize = 5;
 /// All numbers, and whether a view is the input as it is.
@@ -45,6 +45,7 @@ impl Numbers {
             f64::from(rating.here),
             f64::from(rating.best),
             f64::from(rating.class),
+            f64::from(rating.lead),
             agrees,
         ])
     }
@@ -78,9 +79,9 @@ pub(super) fn certainty_slope(logits: &[f32], certainty: f64, margin: f64) -> Ve
             *d += certainty * (f64::from(u8::from(i == top)) - e / sum);
         }
     }
-    let second = (0..logits.len()).filter(|&i| i != top).max_by(|&a, &b| {
-        logits[a].total_cmp(&logits[b]).then(b.cmp(&a))
-    });
+    let second = (0..logits.len())
+        .filter(|&i| i != top)
+        .max_by(|&a, &b| logits[a].total_cmp(&logits[b]).then(b.cmp(&a)));
     if let Some(second) = second {
         let t = libm::tanh((most - f64::from(logits[second])) / 4.0);
         let slope = margin * (1.0 - t * t) / 4.0;
@@ -112,10 +113,8 @@ pub(super) struct Candidate {
 impl Stack {
     /// Fitted on candidates, those of one input next to each other in the order of looking.
     pub(super) fn fit(candidates: &[Candidate]) -> Self {
-        let mut stack =
-            Stack { weights: vec![0.0; WIDTH], odds: [1.0, 0.0], sure: f64::INFINITY };
-        let by_input: Vec<&[Candidate]> =
-            candidates.chunk_by(|a, b| a.input == b.input).collect();
+        let mut stack = Stack { weights: vec![0.0; WIDTH], odds: [1.0, 0.0], sure: f64::INFINITY };
+        let by_input: Vec<&[Candidate]> = candidates.chunk_by(|a, b| a.input == b.input).collect();
         let groups: Vec<Vec<(Vec<f64>, bool)>> = by_input
             .iter()
             .map(|group| group.iter().map(|c| (row(&c.numbers), c.right)).collect())
@@ -124,8 +123,7 @@ impl Stack {
         if weights.len() == WIDTH {
             stack.weights = weights;
         }
-        let sums: Vec<Vec<f64>> =
-            candidates.iter().map(|c| vec![stack.sum(&c.numbers)]).collect();
+        let sums: Vec<Vec<f64>> = candidates.iter().map(|c| vec![stack.sum(&c.numbers)]).collect();
         let labels: Vec<bool> = candidates.iter().map(|c| c.right).collect();
         if let [factor, constant] = logistic(&sums, &labels, 1e-3)[..]
             && factor > 0.0

@@ -18,7 +18,7 @@ const NOISE: f64 = 1e-6;
 const ROWS: usize = 20_000;
 /// Penalties: per row, and as a number of rows for what is a class' own.
 const RIDGE: f64 = 0.03;
-const ROUGH: f64 = 30.0;
+const ROUGH: f64 = 100.0;
 
 /// Whitened principal components.
 #[derive(Debug, Clone, PartialEq)]

@@ -113,6 +113,7 @@ fn unique_hypotheses_are_of_different_classes() {
             budget: 12,
             raw: &raw,
             proposals: &[],
+            sure: None,
         });
         let first = run.ask(12);
         assert_eq!(first.len(), 4);
@@ -150,6 +151,7 @@ fn a_change_of_mind_lets_a_later_hypothesis_answer() {
             budget: 12,
             raw: &raw,
             proposals: &[],
+            sure: None,
         });
         for energies in [&[4.0, 1.0, 3.0, 4.0][..], &[9.0, 8.0, 9.0, 9.0, 9.0, -90.0, 9.0, 9.0]] {
             let asks = run.ask(12);
