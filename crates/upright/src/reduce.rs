@@ -82,8 +82,7 @@ impl Reduce {
     ///
     /// A shape of three dimensions is `[C,H,W]`, of two `[T,C]` (tokens first, as in a
     /// transformer), of one a plain vector, which `Mean` and `Pool` keep.
-    #[doc(hidden)]
-    pub fn fit(self, shape: &[usize]) -> Result<Reduction> {
+    pub(crate) fn fit(self, shape: &[usize]) -> Result<Reduction> {
         let size = shape.iter().try_fold(1usize, |a, d| a.checked_mul(*d));
         let Some(size) = size.filter(|s| *s > 0) else {
             return Err(Error::shape("tapped tensor", "at least one number", shape));

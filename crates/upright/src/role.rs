@@ -140,8 +140,7 @@ impl Role {
     }
 
     /// The row of a name, or an error that lists the names.
-    #[doc(hidden)]
-    pub fn row(self, name: &str) -> Result<Row> {
+    pub(crate) fn row(self, name: &str) -> Result<Row> {
         let rows = self.rows();
         let known = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
         rows.iter().find(|row| row.name == name).cloned().ok_or_else(|| crate::Error::UnknownName {
@@ -181,8 +180,7 @@ impl Default for Parts {
 
 impl Parts {
     /// The parts with their roles.
-    #[doc(hidden)]
-    pub fn iter(&self) -> impl Iterator<Item = (Role, &Part)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Role, &Part)> {
         Role::ALL.into_iter().zip(&self.parts)
     }
 }

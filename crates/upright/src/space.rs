@@ -28,8 +28,7 @@ pub struct AxisConfig {
 
 impl AxisConfig {
     /// Reads `NAME` or `NAME=LOW..HIGH`; a rotation's bounds are in degrees.
-    #[doc(hidden)]
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let Some((name, range)) = text.split_once('=') else {
             return Ok(AxisConfig { axis: text.trim().into(), domain: None });
         };
@@ -133,8 +132,7 @@ pub struct Space {
 
 impl Space {
     /// The product of at least one axis; all act in the plane or all in space.
-    #[doc(hidden)]
-    pub fn new(axes: Vec<Box<dyn Axis>>) -> Result<Self> {
+    pub(crate) fn new(axes: Vec<Box<dyn Axis>>) -> Result<Self> {
         let solid = |a: &dyn Axis| matches!(a.map(&a.identity()), Map::Space(_));
         let Some(first) = axes.first() else {
             return Err(Error::shape("space", "at least one axis", 0));
@@ -219,8 +217,7 @@ impl Space {
     }
 
     /// Derivative of the map's entries with respect to each number of the pose.
-    #[doc(hidden)]
-    pub fn derivative(&self, pose: &[f32]) -> Vec<Map> {
+    pub(crate) fn derivative(&self, pose: &[f32]) -> Vec<Map> {
         (0..self.axes.len())
             .flat_map(|i| (0..self.axes[i].size()).map(move |k| (i, k)))
             .map(|at| self.product(pose, Some(at)))
@@ -247,8 +244,7 @@ impl Space {
 
     /// The pose that has this map, if there is one and the space can tell: a space of one axis
     /// asks it.
-    #[doc(hidden)]
-    pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+    pub(crate) fn pose(&self, map: &Map) -> Option<Vec<f32>> {
         match self.axes.as_slice() {
             [one] => one.pose(map),
             _ => None,
@@ -256,8 +252,7 @@ impl Space {
     }
 
     /// The lines that searches sweep one after the other: the axis and its line, in order.
-    #[doc(hidden)]
-    pub fn lines(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn lines(&self) -> Vec<(usize, usize)> {
         let counts = self.axes.iter().map(|a| a.lines()).enumerate();
         counts.flat_map(|(i, count)| (0..count).map(move |line| (i, line))).collect()
     }

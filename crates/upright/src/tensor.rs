@@ -150,8 +150,7 @@ impl Batch<'static> {
     }
 
     /// A batch of `items` items that are zero everywhere.
-    #[doc(hidden)]
-    pub fn zeros(signal: Signal, items: usize) -> Self {
+    pub(crate) fn zeros(signal: Signal, items: usize) -> Self {
         Batch { signal, data: Cow::Owned(vec![0.0; items * signal.size()]) }
     }
 }
@@ -195,15 +194,8 @@ impl<'a> Batch<'a> {
     }
 
     /// All numbers, to be changed in place; borrowed ones are copied first.
-    #[doc(hidden)]
-    pub fn data_mut(&mut self) -> &mut [f32] {
+    pub(crate) fn data_mut(&mut self) -> &mut [f32] {
         self.data.to_mut()
-    }
-
-    /// The numbers, given away; borrowed ones are copied.
-    #[doc(hidden)]
-    pub fn into_data(self) -> Vec<f32> {
-        self.data.into_owned()
     }
 
     /// The same items, owned; borrowed ones are copied.
@@ -218,8 +210,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Some successive items, where they lie. Panics on items out of range.
-    #[doc(hidden)]
-    pub fn slice(&self, items: Range<usize>) -> Batch<'_> {
+    pub(crate) fn slice(&self, items: Range<usize>) -> Batch<'_> {
         let n = self.signal.size();
         Batch { signal: self.signal, data: self.data[items.start * n..items.end * n].into() }
     }
@@ -230,16 +221,6 @@ impl<'a> Batch<'a> {
             return Err(Error::shape("batch item", self.signal.shape(), item.len()));
         }
         self.data.to_mut().extend_from_slice(item);
-        Ok(())
-    }
-
-    /// Appends all items of another batch of the same signal.
-    #[doc(hidden)]
-    pub fn append(&mut self, other: &Batch<'_>) -> Result<()> {
-        if other.signal != self.signal {
-            return Err(Error::shape("batch to append", self.signal.shape(), other.signal.shape()));
-        }
-        self.data.to_mut().extend_from_slice(&other.data);
         Ok(())
     }
 
@@ -326,8 +307,7 @@ impl Matrix {
     }
 
     /// Appends the rows of another matrix of equal width.
-    #[doc(hidden)]
-    pub fn append(&mut self, other: &Matrix) -> Result<()> {
+    pub(crate) fn append(&mut self, other: &Matrix) -> Result<()> {
         if other.cols != self.cols {
             return Err(Error::shape("rows to append", self.cols, other.cols));
         }
@@ -337,8 +317,7 @@ impl Matrix {
     }
 
     /// The numbers, given away; numbers that clones share are copied.
-    #[doc(hidden)]
-    pub fn into_data(self) -> Vec<f32> {
+    pub(crate) fn into_data(self) -> Vec<f32> {
         Arc::unwrap_or_clone(self.data)
     }
 }
@@ -378,8 +357,6 @@ mod tests {
         assert_eq!((changed.data()[0], borrowed.data()[0]), (9.0, 1.0));
         let owned = Batch::new(signal, numbers).unwrap().into_owned();
         assert_eq!(owned.data().as_ptr(), at);
-        let back = owned.into_data();
-        assert_eq!(back.as_ptr(), at);
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Study {
         let cases = |side: &Side| side.outcomes.iter().map(Outcome::case).collect::<Vec<_>>();
         let (upright, transformed) = (cases(&self.upright), cases(&self.transformed));
         let cases = Calibration { upright: &upright, transformed: &transformed };
-        upright::gate::curve_behind(c.gate(), &cases)
+        upright::gate::curve(c.gate(), &cases)
     }
 
     /// How often a transformed input's energy exceeds an upright one's.

@@ -145,8 +145,7 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
 }
 
 /// Prepares a graph on the named engine; see [`Load`].
-#[doc(hidden)]
-pub fn load(
+pub(crate) fn load(
     engine: &str,
     graph: &Graph,
     tensors: &[String],

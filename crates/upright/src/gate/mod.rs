@@ -19,7 +19,7 @@ mod threshold;
 mod tradeoff;
 
 pub(crate) use tradeoff::potential;
-pub use tradeoff::{Point, curve, curve_behind};
+pub use tradeoff::{Point, curve};
 
 /// What a gate is told of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,10 +98,10 @@ pub struct Case {
     pub truth: Option<u32>,
 }
 
+#[cfg(test)]
 impl Case {
     /// An input of which only the energy is known.
-    #[doc(hidden)]
-    pub fn unsearched(energy: f32) -> Self {
+    pub(crate) fn unsearched(energy: f32) -> Self {
         Case { raw: Look { energy, label: 0 }, best: None, truth: None }
     }
 }
@@ -162,8 +162,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a gate.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

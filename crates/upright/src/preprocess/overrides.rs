@@ -91,8 +91,7 @@ impl Overrides {
 
     /// These settings, and where one is missing the other's.
     #[must_use]
-    #[doc(hidden)]
-    pub fn or(self, other: Overrides) -> Overrides {
+    pub(crate) fn or(self, other: Overrides) -> Overrides {
         Overrides {
             resize: self.resize.or(other.resize),
             filter: self.filter.or(other.filter),
@@ -181,8 +180,7 @@ impl Overrides {
 
     /// Everything, with defaults for what is missing: no change of size, channels after the
     /// network's, pixels in 0..1.
-    #[doc(hidden)]
-    pub fn resolve(self, channels: usize) -> Result<Preprocess> {
+    pub(crate) fn resolve(self, channels: usize) -> Result<Preprocess> {
         let default = Preprocess::default();
         let one = if channels == 1 { Channels::Gray } else { Channels::Rgb };
         let done = Preprocess {

@@ -19,8 +19,8 @@ use crate::tensor::Signal;
 mod moments;
 mod none;
 
+pub(crate) use moments::Shape;
 pub(crate) use moments::shapes;
-pub use moments::{Covariance, Shape, Spread};
 
 /// A pose worth looking at.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,7 +109,7 @@ pub struct Bank<'a> {
     /// Where poses lie.
     pub space: &'a Space,
     /// Moments of some samples; `None` for those without a plain background.
-    pub shapes: &'a [Option<Shape>],
+    pub(crate) shapes: &'a [Option<Shape>],
     /// What the model makes of the samples.
     pub outputs: &'a Outputs,
     /// Their classes.
@@ -155,21 +155,18 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a proposer.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// Fits the named proposer.
-#[doc(hidden)]
-pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Proposer>> {
+pub(crate) fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, bank)
 }
 
 /// Restores the named proposer.
-#[doc(hidden)]
-pub fn load(part: &Part, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
+pub(crate) fn load(part: &Part, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state, space)
 }

@@ -61,8 +61,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a readout.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

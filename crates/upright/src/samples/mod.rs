@@ -8,7 +8,7 @@ mod strokes;
 mod surface;
 
 pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, glyphs, render};
-pub use solids::{CLOUD_POINTS, SOLID_NAMES, solid, solids};
+pub use solids::{CLOUD_POINTS, SOLID_NAMES, solids};
 pub use strokes::{STROKE_LENGTH, strokes};
 
 /// A small digit classifier as an ONNX file: input `image` `[n, 1, 40, 40]` with values in

@@ -220,8 +220,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a score.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

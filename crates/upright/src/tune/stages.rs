@@ -96,7 +96,6 @@ impl Protocol {
     /// is returned, and with a log the rest can be done later: the same call
     /// then gives what it would have given without the interruption (with a
     /// budget of time, what the time then allows).
-    #[doc(hidden)]
     pub fn run(
         &self,
         setup: Setup,

@@ -161,8 +161,10 @@ fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
     let (_, energies) = c.raw(samples::digits(1200, 5).unwrap().batch()).unwrap();
     let mut share = 0.0;
     for split in 0..20usize {
+        let look = |energy| Look { energy, label: 0 };
+        let unsearched = |energy| Case { raw: look(energy), best: None, truth: None };
         let pick = |i: usize| energies[(i * 7 + split * 131) % energies.len()];
-        let upright: Vec<Case> = (0..200).map(pick).map(Case::unsearched).collect();
+        let upright: Vec<Case> = (0..200).map(pick).map(unsearched).collect();
         let calibration = Calibration { upright: &upright, transformed: &[] };
         let gate = gate::fit(&Part::new("conformal").number("alpha", 0.05), &calibration).unwrap();
         let searched =

@@ -37,10 +37,10 @@ fn mixed(count: usize) -> (Batch<'static>, Vec<u32>) {
     let space = config().space.build().unwrap();
     let half: Vec<usize> = (0..count / 2).collect();
     let rest: Vec<usize> = (count / 2..count).collect();
-    let mut batch = test.batch().select(&half);
     let other = test.batch().select(&rest);
-    batch.append(&transformed_copies(&other, &space, &config().resample, 5).unwrap()).unwrap();
-    (batch, test.labels().unwrap().to_vec())
+    let copies = transformed_copies(&other, &space, &config().resample, 5).unwrap();
+    let data = [test.batch().select(&half).data(), copies.data()].concat();
+    (Batch::new(copies.signal(), data).unwrap(), test.labels().unwrap().to_vec())
 }
 
 fn right(predictions: &[Prediction], labels: &[u32]) -> usize {
@@ -198,7 +198,7 @@ fn a_class_with_fewer_samples_than_k_is_used_whole_and_named() {
 #[test]
 fn inputs_of_another_shape_are_refused() {
     let c = fitted(&config().with(Role::Score, Part::new("energy")));
-    let other = Batch::zeros(upright::Signal::image(3, 8, 8), 1);
+    let other = Batch::new(upright::Signal::image(3, 8, 8), vec![0.0; 192]).unwrap();
     assert_eq!(c.predict(&other).unwrap_err().code(), "input::shape");
 }
 

@@ -20,8 +20,8 @@ fn model(network: &str) -> Model {
 /// Items of smooth random numbers; the last rows of strokes are padding.
 fn items(signal: Signal, count: usize, seed: f32) -> Batch<'static> {
     let size = signal.size();
-    let mut batch = Batch::zeros(signal, count);
-    for (i, v) in batch.data_mut().iter_mut().enumerate() {
+    let mut data = vec![0.0; size * count];
+    for (i, v) in data.iter_mut().enumerate() {
         let (item, at) = (i / size, i % size);
         *v = (0.7 * at as f32 + seed + 1.3 * item as f32).sin() + 0.3 * (at % 3) as f32;
         if matches!(signal, Signal::Strokes { .. }) && at % 3 == 2 {
@@ -29,7 +29,7 @@ fn items(signal: Signal, count: usize, seed: f32) -> Batch<'static> {
             *v = if at / 3 + 2 >= rows { -1.0 } else { f32::from(u8::from(at / 3 % 4 == 0)) };
         }
     }
-    batch
+    Batch::new(signal, data).unwrap()
 }
 
 /// Items much like those of the bank, transformed.

@@ -26,8 +26,8 @@ mod plane;
 mod solid;
 
 use invert::Inverter;
-pub use plane::Covariance;
-pub use solid::Spread;
+use plane::Covariance;
+use solid::Spread;
 
 /// Most covariances remembered.
 const PROTOTYPES: usize = 6;
@@ -40,8 +40,7 @@ const ANGLES: usize = 24;
 
 /// The second moments of one input.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Of an image or strokes.
     Plane(Covariance),
     /// Of a cloud.

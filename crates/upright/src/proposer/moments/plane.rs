@@ -4,8 +4,7 @@ use super::groups::{centre, groups};
 
 /// A symmetric 2 x 2 matrix, in squared units of the map's coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub struct Covariance {
+pub(crate) struct Covariance {
     /// Spread along x.
     pub xx: f64,
     /// How x and y go together.

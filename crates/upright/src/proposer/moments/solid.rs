@@ -15,8 +15,7 @@ use crate::rotation::{Matrix3, angle, columns, cross, product, transpose};
 /// The second moments of a cloud about its mean, over their sum on the diagonal:
 /// xx, xy, xz, yy, yz, zz.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[doc(hidden)]
-pub struct Spread(pub [f64; 6]);
+pub(crate) struct Spread(pub [f64; 6]);
 
 /// The signs of the principal axes that keep a frame right-handed.
 const SIGNS: [[f64; 3]; 4] =
