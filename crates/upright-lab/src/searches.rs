@@ -9,7 +9,7 @@ use serde::Serialize;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::internal::canonicalizer::transformed_copies;
 use upright::internal::dataset::CHUNK;
-use upright::{Batch, Canonicalizer, Dataset, Part, Share, search};
+use upright::{Batch, Canonicalizer, Dataset, Part, Role, Share, search};
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};
 
@@ -159,7 +159,7 @@ fn part(word: &str) -> Part {
 }
 
 fn measure(args: &Args, c: &Canonicalizer, name: &str, inputs: &Inputs) -> upright::Result<Line> {
-    let c = &c.with_search(part(name))?.with_budget(args.budget);
+    let c = &c.with_part(Role::Search, part(name))?.with_budget(args.budget);
     let start = Instant::now();
     let found = searched(c, &inputs.transformed, &inputs.labels)?;
     let seconds = start.elapsed().as_secs_f64();

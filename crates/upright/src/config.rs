@@ -161,6 +161,7 @@ pub struct Param {
     /// What it may be.
     pub domain: Domain,
     /// Where tuning looks for it.
+    #[doc(hidden)]
     pub tuning: Tuning,
 }
 

@@ -257,22 +257,22 @@ mod warp;
 
 pub use artifact::{Artifact, Manifest};
 pub use canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Prediction, Silent, Transforms,
-    TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Orbit, Prediction, Silent,
+    Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
 };
-pub use config::{Param, Part, Settings, Value};
+pub use config::{Domain, Param, Part, Settings, Value};
 pub use dataset::{Dataset, Loaded, Samples};
 pub use error::{Error, Result};
 pub use hint::Hint;
 pub use map::Map;
-pub use model::{Model, ModelInfo, Options as ModelOptions, Tap};
+pub use model::{Model, ModelInfo, Options as ModelOptions, Tap, Tapped};
 pub use outputs::{Cotangents, Head, Outputs};
 pub use preprocess::{Overrides, Picture};
 pub use reduce::Reduce;
 pub use registry::{Kind, Row};
 pub use role::{Parts, Role};
 pub use router::Models;
-pub use space::{Space, SpaceConfig};
+pub use space::{AxisConfig, Space, SpaceConfig};
 pub use state::State;
 pub use stats::Share;
 pub use tensor::{Batch, Matrix, Signal, SignalKind};

@@ -107,6 +107,7 @@ impl Role {
     }
 
     /// Its name in configs, artifacts and flags.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
@@ -118,6 +119,7 @@ impl Role {
     }
 
     /// What its parts decide, in a few words.
+    #[doc(hidden)]
     pub const fn about(self) -> &'static str {
         self.facts().about
     }

@@ -206,7 +206,6 @@ impl Space {
     }
 
     /// Whether a pose lies in the domain, up to rounding.
-    #[doc(hidden)]
     pub fn contains(&self, pose: &[f32]) -> bool {
         self.axes.iter().enumerate().all(|(i, a)| a.contains(&pose[self.part(i)]))
     }
@@ -244,7 +243,7 @@ impl Space {
 
     /// The pose that has this map, if there is one and the space can tell: a space of one axis
     /// asks it.
-    pub(crate) fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+    pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
         match self.axes.as_slice() {
             [one] => one.pose(map),
             _ => None,
@@ -277,7 +276,6 @@ impl Space {
     }
 
     /// Distance of two poses: Euclidean over the axes, each as a share of its extent.
-    #[doc(hidden)]
     pub fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let sum: f32 = self
             .axes

@@ -145,7 +145,7 @@ impl Batch<'static> {
     }
 
     /// A batch without items, with room for some.
-    pub fn with_capacity(signal: Signal, items: usize) -> Self {
+    pub(crate) fn with_capacity(signal: Signal, items: usize) -> Self {
         Batch { signal, data: Cow::Owned(Vec::with_capacity(items * signal.size())) }
     }
 

@@ -182,7 +182,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         [("gated", None), ("model alone", Some("never")), ("always canonicalize", Some("always"))]
     {
         let c = match gate {
-            Some(gate) => c.with_gate(Part::new(gate))?,
+            Some(gate) => c.with_part(Role::Gate, Part::new(gate))?,
             None => c.clone(),
         };
         let (up, _) = answer(&c, &sides[0], None)?;

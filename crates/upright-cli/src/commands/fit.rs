@@ -161,7 +161,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if !common.quiet && !common.json {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
         for tap in model.taps() {
-            eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());
+            eprintln!("tap        {} ({} features)", tap.tensors.join(" + "), tap.features);
         }
         eprintln!("data       {} rows", data.len());
     }
@@ -173,9 +173,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     let path = artifact_path(&args.model, args.out.as_ref());
     if let Some(budget) = &args.tune {
-        let (protocol, log) = (tune::budget(budget)?, tune::log_path(&path));
+        let (tune, log) = (tune::budget(budget)?, tune::log_path(&path));
         let files = (args.model.as_path(), &options);
-        let tuned = tune::run(&config, protocol, files, &given, &log, &mut bars, common)?;
+        let tuned = tune::run(&config, tune, files, &given, &log, &mut bars, common)?;
         let names = model.class_names().map(<[String]>::to_vec);
         model = Model::load(
             &args.model,

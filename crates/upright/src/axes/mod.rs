@@ -1,13 +1,13 @@
 //! Axes: the directions in which an input may have been transformed. An axis
 //! turns a few numbers of a pose into a [`Map`] and says where they live.
 //!
-//! One file per axis or family of axes; [`TABLE`] lists them. Adding one
-//! touches its file and its row.
+//! One file per axis or family of axes; [`rows`] lists them, [`add`] takes a
+//! row of one's own.
 
 use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::map::Map;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{self, Kind, Open, Requires, Row};
 
 mod entry;
 mod flip;
@@ -105,7 +105,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
 /// How to make an axis: from its lower and upper bound, in the axis' unit.
 #[derive(Debug)]
 pub struct Make {
-    /// The unit the bounds are given in.
+    /// The unit the bounds are given in; where bounds are text, `radians` are written in degrees.
     pub unit: &'static str,
     /// The domain when none is set.
     pub domain: (f32, f32),
@@ -120,6 +120,7 @@ const NONE: &[Param] = &[];
 impl Requires for Make {}
 
 /// Every axis.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     rotate::KIND,
     shear::KIND_X,
@@ -136,10 +137,24 @@ pub const TABLE: &[Kind<Make>] = &[
     rotate::KIND_Z,
 ];
 
+static ROWS: Open<Make> = Open::new("axis", TABLE);
+
+/// Every axis, with those that were added.
+pub fn rows() -> Vec<Row> {
+    registry::rows(ROWS.rows())
+}
+
+/// Adds an axis of one's own, which is then known by its name in
+/// [`SpaceConfig::parse`](crate::SpaceConfig::parse) and in artifacts. It has no settings but
+/// its domain.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of an axis.
 #[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("axis", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Makes the named axis, on its default domain or the one given.

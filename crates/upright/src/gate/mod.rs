@@ -2,7 +2,7 @@
 //! knows the energy and the predicted class of the input as it is (`raw`) and
 //! of the best view found (`best`).
 //!
-//! [`TABLE`] lists them, one file per gate; [`add`] takes a row of one's own.
+//! One file per gate; `Role::Gate.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -139,6 +139,7 @@ impl Requires for Make {
 }
 
 /// Every gate.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     always::KIND,
     never::KIND,

@@ -49,10 +49,7 @@ pub(super) fn signal(
         if !fits(&signal.shape()) {
             return Err(bad(&format!("it cannot take items of {:?}", signal.shape())));
         }
-        return match signal {
-            Signal::Image { channels, .. } => Ok((signal, said.resolve(channels)?)),
-            _ => Ok((signal, plain())),
-        };
+        return Ok((signal, preprocess(signal, said)?));
     }
     let kind = match options.kind {
         Some(kind) => Some(kind),
@@ -109,6 +106,14 @@ fn named(name: &str) -> Option<SignalKind> {
 }
 
 /// No preprocessing.
+/// How items of this size are prepared, as far as they are images.
+pub(super) fn preprocess(signal: Signal, said: Overrides) -> Result<Preprocess> {
+    match signal {
+        Signal::Image { channels, .. } => said.resolve(channels),
+        _ => Ok(plain()),
+    }
+}
+
 fn plain() -> Preprocess {
     Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }
 }

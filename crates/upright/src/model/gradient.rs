@@ -232,7 +232,7 @@ impl Model {
         let logits = [self.classes()];
         let shapes = std::iter::once(&logits[..]).chain((1..seeds.len()).map(|at| {
             let tap = self.network.taps.iter().find(|tap| tap.places == [at]);
-            tap.map_or(&[][..], |tap| tap.shape())
+            tap.map_or(&[][..], |tap| &tap.shape)
         }));
         let value = |(shape, seed): (&[usize], &Option<Matrix>)| {
             let Some(seed) = seed else { return Ok(None) };

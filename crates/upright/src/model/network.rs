@@ -93,7 +93,7 @@ impl Network {
     pub(super) fn no_outputs(&self) -> Result<Outputs> {
         Outputs::new(
             Matrix::zeros(0, self.classes),
-            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
+            self.taps.iter().map(|t| Matrix::zeros(0, t.features)).collect(),
         )
     }
 
@@ -156,7 +156,7 @@ impl Network {
         }
         for (tap, m) in self.taps.iter().zip(&d.features) {
             let Some(m) = m else { continue };
-            check("derivative of the features", m, tap.len())?;
+            check("derivative of the features", m, tap.features)?;
             let back = tap.reduction.pullback(m)?;
             let mut from = 0;
             for (&at, &cols) in tap.places.iter().zip(&tap.widths) {

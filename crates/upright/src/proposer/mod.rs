@@ -140,7 +140,7 @@ impl Requires for Make {
 }
 
 /// Every proposer.
-pub const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND];
+const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND];
 
 static ROWS: Open<Make> = Open::new("proposer", TABLE);
 

@@ -20,7 +20,8 @@ pub const NAMES: &[&str] = &[
     "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z",
 ];
 
-/// Rows and columns of the images of [`digits`] and [`glyphs`].
+/// Rows and columns of the images of [`digits`].
+#[doc(hidden)]
 pub const SIZE: usize = 40;
 
 /// Number of digit classes, the first of [`NAMES`].
@@ -93,11 +94,6 @@ pub fn render(glyph: &Glyph, size: usize) -> Vec<f32> {
 /// consecutive ones a random order of all ten classes. Item `i` depends on `seed` and `i` only.
 pub fn digits(count: usize, seed: u64) -> Result<Samples<'static>> {
     samples(count, seed, DIGITS)
-}
-
-/// As [`digits`], for all 36 classes of [`NAMES`].
-pub fn glyphs(count: usize, seed: u64) -> Result<Samples<'static>> {
-    samples(count, seed, NAMES.len())
 }
 
 fn samples(count: usize, seed: u64, classes: usize) -> Result<Samples<'static>> {
@@ -243,6 +239,11 @@ fn dab(image: &mut [f32], size: usize, a: [f32; 3], b: [f32; 3]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As [`digits`], of every class.
+    fn glyphs(count: usize, seed: u64) -> Result<Samples<'static>> {
+        samples(count, seed, NAMES.len())
+    }
     use crate::dataset::Dataset;
 
     #[test]

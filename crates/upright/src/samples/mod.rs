@@ -7,7 +7,7 @@ mod solids;
 mod strokes;
 mod surface;
 
-pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, glyphs, render};
+pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, render};
 pub use solids::{CLOUD_POINTS, SOLID_NAMES, solids};
 pub use strokes::{STROKE_LENGTH, strokes};
 

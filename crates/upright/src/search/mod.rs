@@ -6,7 +6,7 @@
 //! input. Runs of many inputs advance in step: each is asked for poses, all
 //! views are evaluated together, each is told what was seen.
 //!
-//! [`TABLE`] lists them, one file per search; [`add`] takes a row of one's own.
+//! One file per search; `Role::Search.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -149,6 +149,7 @@ impl Requires for Make {
 }
 
 /// Every search.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     random::KIND,
     random_refine::KIND,

@@ -67,7 +67,7 @@ fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
             }
         }
     }
-    let closed = c.with_gate(Part::new("never")).unwrap();
+    let closed = c.with_part(Role::Gate, Part::new("never")).unwrap();
     assert_eq!(c.config().part(Role::Gate).name, "conformal", "the first handle has changed");
     assert!(closed.predict(&batch).unwrap().iter().all(|p| !p.searched()));
 }
@@ -98,7 +98,7 @@ fn a_part_reads_the_taps_it_names() {
     };
     let second = || Tap::new(map.as_str()).reduced(Reduce::Mean);
     let both = load(vec![Tap::auto(), second()]);
-    let name = both.taps()[1].name().to_string();
+    let name = both.taps()[1].name.clone();
     let alone = fit(vec![second()], Part::new("knn"));
     let among = fit(vec![Tap::auto(), second()], Part::new("knn").reading([&name]));
     let batch = a_dozen(&data);
