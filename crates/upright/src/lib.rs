@@ -290,6 +290,14 @@ pub mod internal {
         abstain artifact canonicalizer config dataset model onnx preprocess reduce registry router
         seed space state stats tensor tune warp
     }
+    pub mod gate {
+        pub use crate::gate::tradeoff::{Point, curve};
+    }
+    pub mod samples {
+        pub use crate::samples::glyphs::{Glyph, NAMES, SIZE, draw, render};
+        pub use crate::samples::solids::{CLOUD_POINTS, SOLID_NAMES};
+        pub use crate::samples::strokes::STROKE_LENGTH;
+    }
 }
 
 /// The README's Rust example, run as a test.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use upright::internal::canonicalizer::Posed;
+use upright::internal::samples as facts;
 use upright::{
     Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce, Role,
     Samples, Silent, Tap, Value, View, samples, warp,
@@ -64,7 +65,7 @@ struct Scene {
 
 impl Subject {
     fn scene(self) -> Scene {
-        let digits = samples::NAMES.split_at(10).0;
+        let digits = facts::NAMES.split_at(10).0;
         match self {
             Subject::Image => Scene {
                 title: "digit classifier",
@@ -91,7 +92,7 @@ impl Subject {
                 // Turned solids are so foreign that half the calibration energies lie far above
                 // the other half: few of them separate a good view from a bad one.
                 margin: Some(0.1),
-                names: samples::SOLID_NAMES,
+                names: facts::SOLID_NAMES,
                 model: samples::solid_model(),
                 data: samples::solids,
             },

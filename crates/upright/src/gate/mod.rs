@@ -16,10 +16,9 @@ mod margin;
 mod max_drop;
 mod never;
 mod threshold;
-mod tradeoff;
+pub(crate) mod tradeoff;
 
 pub(crate) use tradeoff::potential;
-pub use tradeoff::{Point, curve};
 
 /// What a gate is told of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]

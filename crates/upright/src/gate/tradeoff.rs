@@ -10,7 +10,6 @@ use crate::stats::Share;
 
 /// One threshold and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[doc(hidden)]
 pub struct Point {
     /// Inputs with a higher energy are searched; infinite at the `never` end, which JSON
     /// writes as null.
@@ -60,7 +59,6 @@ struct Flip {
 /// Every threshold of interest, from `never` to `always`, with views believed where a fitted
 /// gate believes them: only its threshold moves. Inputs without a label or without a search are
 /// left out.
-#[doc(hidden)]
 pub fn curve(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
     sweep(cases, |raw, best| gate.accept(raw, best))
 }
