@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The artifact fitted on the model [default: the model's name with .upright]
     #[arg(long)]
     artifact: Option<PathBuf>,
-    /// Views a search may look at
+    /// Views that a search may evaluate
     #[arg(long, default_value_t = 60)]
     budget: usize,
     /// Inputs, if the data have so many
@@ -149,7 +149,7 @@ fn inputs(args: &Args, c: &Canonicalizer) -> Result<Inputs, String> {
     Ok(Inputs { upright: loaded.batch, transformed, labels })
 }
 
-/// The search that a word such as `rivals:proposals=false:share=0.5` names.
+/// The search that a word such as `rivals:proposals=false:first=0.5` names.
 fn part(word: &str) -> Part {
     let mut words = word.split(':');
     let start = Part::new(words.next().unwrap_or_default());

@@ -9,7 +9,7 @@ use crate::space::Space;
 use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
 
-/// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
+/// Largest pose that upright inputs are jittered by, as a fraction of each axis' extent.
 const JITTER: f32 = 0.01;
 
 /// What the model makes of transformed bank samples, and how they were transformed.

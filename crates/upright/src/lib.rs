@@ -75,8 +75,8 @@
 //!
 //! What happens is up to seven parts, one per [`Role`]: the *score* computes
 //! energies, the *proposer* names poses worth a look, the *search* chooses the
-//! views, the *readout* makes one answer of them, the *gate* decides whom to
-//! search and what to believe, *abstain* withholds doubtful answers, and the
+//! views, the *readout* makes one answer of them, the *gate* decides which
+//! inputs to search and which views to believe, *abstain* withholds doubtful answers, and the
 //! *router* may send unfamiliar inputs to a second model. Each has a module
 //! with a table of rows, and a [`Part`] is the name of a row with its settings.
 //!

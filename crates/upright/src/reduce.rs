@@ -234,7 +234,7 @@ impl Reduction {
         self.projection.is_none() && self.pooling == Pooling::None
     }
 
-    /// Reduces one tensor a row. A row's result does not depend on the others.
+    /// Reduces one tensor per row. A row's result does not depend on the others.
     pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
         Ok(self.project(self.pool(rows.clone())?))
     }

@@ -19,7 +19,7 @@ pub enum Role {
     Score,
     /// Which poses are worth looking at.
     Proposer,
-    /// Where to look for a more familiar view.
+    /// Where to search for a more familiar view.
     Search,
     /// How the views of a search become one answer.
     Readout,
@@ -71,7 +71,7 @@ impl Role {
             Role::Search => Facts {
                 name: "search",
                 plural: "searches",
-                about: "where to look for a better view",
+                about: "where to search for a more familiar view",
                 usual: "rivals",
                 rows: || rows(search::rows()),
             },

@@ -102,7 +102,7 @@ impl SpaceConfig {
     /// The space searched for such a signal unless another is asked for: `so3` for clouds,
     /// `affine` for images and strokes.
     pub fn of_signal(signal: Signal) -> Self {
-        let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Clouds);
+        let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Cloud);
         let axes = row.unwrap_or(&PRESETS[0]).make.iter();
         SpaceConfig { axes: axes.map(|a| AxisConfig { axis: (*a).into(), domain: None }).collect() }
     }
@@ -190,13 +190,13 @@ impl Space {
     }
 
     /// Brings a pose back into the domain, axis by axis.
-    pub fn settle(&self, pose: &mut [f32]) {
+    pub fn confine(&self, pose: &mut [f32]) {
         for (i, a) in self.axes.iter().enumerate() {
-            a.settle(&mut pose[self.part(i)]);
+            a.confine(&mut pose[self.part(i)]);
         }
     }
 
-    /// A pose moved by `step`, in shares of each axis' extent, and settled.
+    /// A pose moved by `step`, in fractions of each axis' extent, and confined to the domain.
     pub fn moved(&self, pose: &[f32], step: &[f32]) -> Vec<f32> {
         let mut pose = pose.to_vec();
         for (i, axis) in self.axes.iter().enumerate() {
@@ -261,7 +261,7 @@ impl Space {
     pub fn check(&self, signal: Signal) -> Result<()> {
         let kind = signal.kind();
         let solid = matches!(self.map(&self.identity()), Map::Space(_));
-        if solid == (kind == SignalKind::Clouds) {
+        if solid == (kind == SignalKind::Cloud) {
             return Ok(());
         }
         let (acts, fits) = if solid {
@@ -275,7 +275,7 @@ impl Space {
         })
     }
 
-    /// Distance of two poses: Euclidean over the axes, each as a share of its extent.
+    /// Distance of two poses: Euclidean over the axes, each as a fraction of its extent.
     pub fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let sum: f32 = self
             .axes

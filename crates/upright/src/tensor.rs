@@ -40,18 +40,18 @@ pub enum Signal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignalKind {
-    /// Images.
+    /// An image.
     Image,
     /// Stroke sequences.
     Strokes,
-    /// Point clouds.
-    Clouds,
+    /// A point cloud.
+    Cloud,
 }
 
 impl SignalKind {
     /// Every kind.
     #[doc(hidden)]
-    pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Clouds];
+    pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Cloud];
 
     /// What many are called in messages.
     #[doc(hidden)]
@@ -59,7 +59,7 @@ impl SignalKind {
         match self {
             SignalKind::Image => "images",
             SignalKind::Strokes => "sketches",
-            SignalKind::Clouds => "clouds",
+            SignalKind::Cloud => "clouds",
         }
     }
 
@@ -69,23 +69,21 @@ impl SignalKind {
         match self {
             SignalKind::Image => "an image",
             SignalKind::Strokes => "a sketch",
-            SignalKind::Clouds => "a point cloud",
+            SignalKind::Cloud => "a point cloud",
         }
     }
 
-    /// The kind a word names: `image`, `strokes`, `clouds` and what else they are called.
+    /// The kind a word names: `image`, `strokes`, `cloud` and what else they are called.
     #[doc(hidden)]
     pub fn parse(word: &str) -> Result<Self> {
         match word.trim().to_lowercase().as_str() {
             "image" | "images" | "picture" | "pictures" => Ok(SignalKind::Image),
             "stroke" | "strokes" | "sketch" | "sketches" => Ok(SignalKind::Strokes),
-            "cloud" | "clouds" | "point-cloud" | "point-clouds" | "points" => {
-                Ok(SignalKind::Clouds)
-            }
+            "cloud" | "clouds" | "point-cloud" | "point-clouds" | "points" => Ok(SignalKind::Cloud),
             _ => Err(Error::UnknownName {
                 kind: "signal",
                 name: word.trim().into(),
-                known: "image, strokes, clouds".into(),
+                known: "image, strokes, cloud".into(),
             }),
         }
     }
@@ -103,7 +101,7 @@ impl Signal {
         match self {
             Signal::Image { .. } => SignalKind::Image,
             Signal::Strokes { .. } => SignalKind::Strokes,
-            Signal::Cloud { .. } => SignalKind::Clouds,
+            Signal::Cloud { .. } => SignalKind::Cloud,
         }
     }
 
@@ -386,10 +384,10 @@ mod tests {
 
     #[test]
     fn a_kind_of_signal_is_named_in_plain_words() {
-        assert_eq!(SignalKind::parse("Clouds").unwrap(), SignalKind::Clouds);
+        assert_eq!(SignalKind::parse("Clouds").unwrap(), SignalKind::Cloud);
         assert_eq!(SignalKind::parse("strokes").unwrap(), Signal::Strokes { length: 2 }.kind());
         let e = SignalKind::parse("sound").unwrap_err();
-        assert_eq!(e.to_string(), "unknown signal `sound`; there are: image, strokes, clouds");
+        assert_eq!(e.to_string(), "unknown signal `sound`; there are: image, strokes, cloud");
     }
 
     #[test]

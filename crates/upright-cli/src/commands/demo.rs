@@ -24,7 +24,7 @@ use crate::study::Inputs;
 pub const EXAMPLES: &str = "Examples:
   upright demo                   a table, and a before/after sheet in runs/demo/
   upright demo --signal strokes  the same digits as the path of a pen
-  upright demo --signal clouds   furniture and goods as point clouds, turned in space
+  upright demo --signal cloud    furniture and goods as point clouds, turned in space
   upright demo --json            the same figures for programs
   upright demo --count 2000      more inputs
   upright demo --score energy    another score, search, gate or space
@@ -45,7 +45,8 @@ enum Subject {
     /// Drawn digits as the path of the pen
     Strokes,
     /// Furniture and household goods as points on their surface
-    Clouds,
+    #[value(alias = "clouds")]
+    Cloud,
 }
 
 /// What belongs to a [`Subject`].
@@ -85,7 +86,7 @@ impl Subject {
                 model: samples::stroke_model(),
                 data: samples::strokes,
             },
-            Subject::Clouds => Scene {
+            Subject::Cloud => Scene {
                 title: "point cloud classifier",
                 noun: ["cloud", "solids"],
                 moved: "turned in space",
@@ -115,7 +116,7 @@ pub struct Args {
     /// Also write an HTML report on these inputs
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Also explain one transformed input in a picture, .svg or .html
+    /// Also explain one transformed input in a drawing, .svg or .html
     #[arg(long, value_name = "FILE")]
     explain: Option<PathBuf>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use crate::rows::Sink;
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
-  upright fit model.onnx train/                      one folder a class; writes model.upright
+  upright fit model.onnx train/                      one folder per class; writes model.upright
   upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
   upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
   upright fit model.onnx mnist/ --split train --reduce pool
@@ -234,12 +234,12 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
         format!("{}{}", part.name, settings.collect::<String>())
     };
     eprintln!(
-        "tuned      {} trials; with the score chosen {:.1} -> {:.1} % of the tuning data",
+        "tuned      {} trials; right with the chosen score: {:.1} -> {:.1} % of the tuning data",
         tuned.trials, tuned.accuracy.0, tuned.accuracy.1,
     );
     if let Some((before, after)) = tuned.searched {
         eprintln!(
-            "           with the search chosen {before:.1} -> {after:.1} % of a third of them"
+            "           right with the chosen search: {before:.1} -> {after:.1} % of a third of them"
         );
     }
     eprintln!("           log {}", log.display());
@@ -274,7 +274,7 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
         if apart { "" } else { " of the same data" },
         match report.transforms {
             Transforms::Synthetic => "transformed by random poses (synthetic)",
-            Transforms::Given => "as many that came transformed as were given",
+            Transforms::Given => "those that were given transformed",
         }
     );
     eprintln!("                       upright   transformed");
@@ -297,7 +297,7 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
     }
     eprintln!("verdict    {sentence}");
     eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
-    eprintln!("next       upright predict {} IMAGES", model.display());
+    eprintln!("next       upright predict {} FILES", model.display());
 }
 
 fn warn_harm(report: &FitReport, advice: Advice, sentence: &str, common: &Common) {

@@ -56,7 +56,7 @@ pub fn run(
         _ => otherwise,
     };
     let tune = TuneConfig {
-        share: number("share", tune.share),
+        transformed: number("transformed", tune.transformed),
         drop: number("drop", tune.drop).max(tune.drop),
         ..tune
     };

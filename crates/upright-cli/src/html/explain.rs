@@ -1,4 +1,4 @@
-//! One input explained in one picture.
+//! One input explained in one drawing.
 
 use upright::gate::Reason;
 use upright::score::Neighbour;

@@ -96,7 +96,7 @@ impl Outcome {
 pub struct Side {
     /// `upright` or `transformed`.
     pub kind: &'static str,
-    /// One an input that could be read and has a label.
+    /// One per input that could be read and has a label.
     pub outcomes: Vec<Outcome>,
     /// The state of the data.
     pub health: Health,

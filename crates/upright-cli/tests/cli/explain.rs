@@ -1,4 +1,4 @@
-//! `upright explain`: one input in one picture, and the gate's own reason.
+//! `upright explain`: one input in one drawing, and the gate's own reason.
 
 use std::path::Path;
 

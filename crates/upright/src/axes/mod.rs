@@ -37,7 +37,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
     fn draw(&self, unit: &[f32], pose: &mut [f32]);
 
     /// Brings a pose back into the domain by the axis' own rule: wrap, reflect or round.
-    fn settle(&self, pose: &mut [f32]);
+    fn confine(&self, pose: &mut [f32]);
 
     /// Whether a pose lies in the domain, up to rounding.
     fn contains(&self, pose: &[f32]) -> bool;
@@ -90,7 +90,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Distance of two poses on the axis, as a share of the domain's extent;
+    /// Distance of two poses on the axis, as a fraction of the domain's extent;
     /// circular on a periodic axis.
     fn distance(&self, a: &[f32], b: &[f32]) -> f32;
 
@@ -98,7 +98,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
     /// zero for a discrete axis.
     fn extent(&self) -> f32;
 
-    /// Moves a pose by `step`, a share of the extent, and settles it.
+    /// Moves a pose by `step`, a fraction of the extent, and confines it.
     fn step(&self, pose: &mut [f32], step: &[f32]);
 }
 
@@ -200,7 +200,7 @@ impl Interval {
         (self.low + (self.high - self.low) * unit).clamp(self.low, self.high)
     }
 
-    pub(crate) fn settle(self, v: f32) -> f32 {
+    pub(crate) fn confine(self, v: f32) -> f32 {
         reflect(v, self.low, self.high)
     }
 

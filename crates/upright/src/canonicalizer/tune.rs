@@ -35,7 +35,7 @@ pub struct TuneConfig {
     /// Views of each input that scores are compared on.
     pub views: usize,
     /// Share of inputs that come transformed.
-    pub share: f64,
+    pub transformed: f64,
     /// Points of upright accuracy that may be lost.
     pub drop: f64,
     /// Trials of a score on each of three parts of these samples.
@@ -72,7 +72,7 @@ impl Default for TuneConfig {
             samples: 360,
             bank: 4000,
             views: 40,
-            share: 0.5,
+            transformed: 0.5,
             drop: 1.0,
             first: 12,
             second: 12,
@@ -139,7 +139,7 @@ impl Config {
         let taps = candidates(&load(&[Tap::auto()])?, self.seed, load);
         let model = load(&taps)?;
         let (bank, held) = self.tuning_split(data, tune);
-        let worth = Worth { share: tune.share, drop: tune.drop };
+        let worth = Worth { share: tune.transformed, drop: tune.drop };
         let label = format!(
             "{} on {} + {} samples, budget {}, {}",
             model.fingerprint(),

@@ -74,7 +74,7 @@ pub(super) fn signal(
                 Some(SignalKind::Strokes) => Signal::Strokes { length: rows },
                 Some(_) => Signal::Cloud { points: rows },
                 None => {
-                    return Err(open("it may take strokes or point clouds", Hint::SaySignal));
+                    return Err(open("it may take strokes or a point cloud", Hint::SaySignal));
                 }
             };
             if signal.size() == 0 {
@@ -99,7 +99,7 @@ fn named(name: &str) -> Option<SignalKind> {
     if has(&["stroke", "sketch", "draw"]) {
         Some(SignalKind::Strokes)
     } else if has(&["point", "cloud", "xyz", "pcd", "vert"]) {
-        Some(SignalKind::Clouds)
+        Some(SignalKind::Cloud)
     } else {
         None
     }

@@ -49,7 +49,7 @@ pub struct Options {
     /// The tensor of logits; by default the output of that name, or the first of rank 2.
     pub output: Option<String>,
     /// What one item is and how large; by default read off the input's shape, the model's
-    /// metadata (`signal`: `image`, `strokes` or `clouds`) and the input's name.
+    /// metadata (`signal`: `image`, `strokes` or `cloud`) and the input's name.
     pub signal: Option<Signal>,
     /// What one item is, its size read off the input's shape.
     #[serde(skip)]

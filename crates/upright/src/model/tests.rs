@@ -137,12 +137,12 @@ fn what_a_model_of_three_columns_takes_is_said_by_option_metadata_or_name() {
     let mut quiet = net("input", 4);
     let refused = signal(&quiet, None, None).unwrap_err();
     assert!(refused.contains("SaySignal"), "{refused}");
-    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    assert_eq!(signal(&quiet, Some(SignalKind::Cloud), None), Ok(cloud));
     let refused = signal(&quiet, Some(SignalKind::Image), None).unwrap_err();
     assert!(refused.contains("it is said to take images"), "{refused}");
     crate::onnx::build::remark(&mut quiet, "signal", "strokes");
     assert_eq!(signal(&quiet, None, None), Ok(strokes));
-    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    assert_eq!(signal(&quiet, Some(SignalKind::Cloud), None), Ok(cloud));
     assert!(signal(&net("points", 0), None, None).unwrap_err().contains("SayPoints"));
     assert_eq!(signal(&net("points", 0), None, Some(4)), Ok(cloud));
     let m = load(&net("points", 4), &Options::default()).unwrap();

@@ -4,8 +4,8 @@
 //! those it follows.
 //!
 //! A [`Proposer`] is what a fit has learnt; a [`Run`] is what it knows of one
-//! input. [`TABLE`] lists them, one file per proposer; [`add`] takes a row of
-//! one's own.
+//! input. One file per proposer; `Role::Proposer.rows()` lists them, [`add`]
+//! takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::copies::Copies;

@@ -1,4 +1,4 @@
-//! Searches: where to look for the pose of lowest energy. A search sees
+//! Searches: where to search for the pose of lowest energy. A search sees
 //! numbers only (a space, a seed, energies and predicted labels), never
 //! pixels, so it can be tested on a bowl.
 //!

@@ -193,7 +193,7 @@ impl Protocol {
         if series == FULL { self.second } else { self.first }
     }
 
-    /// A series' share of the time; never nothing, so that shares can be divided.
+    /// A series' part of the time; never nothing, so that parts can be divided.
     fn share(&self, series: Series) -> f64 {
         self.count(series).max(1) as f64
     }

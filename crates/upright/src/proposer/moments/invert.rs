@@ -10,9 +10,9 @@ const STARTS: usize = 96;
 /// How many of them.
 const TRIES: usize = 3;
 const ROUNDS: usize = 8;
-/// A round that leaves more than this share of the difference is the last.
+/// A round that leaves more than this fraction of the difference is the last.
 const STALLED: f64 = 0.9;
-/// Largest difference of a map's entries, as a share of the map's size, that still counts
+/// Largest difference of a map's entries, as a fraction of the map's size, that still counts
 /// as the same map.
 const NEAR: f64 = 0.12;
 
@@ -102,7 +102,7 @@ fn improve(space: &Space, pose: &mut [f32], m: &[f64; 4], target: &[f64; 4]) {
         let step: f64 = c.iter().zip(&solved).map(|(c, s)| c * s).sum();
         *p += (w * step) as f32;
     }
-    space.settle(pose);
+    space.confine(pose);
 }
 
 /// Gaussian elimination of a positive definite system with its right side in the last

@@ -122,7 +122,7 @@ fn scores_that_count_samples_use_all_there_are_if_fewer() {
         assert_eq!(super::bits(&energies), super::bits(&more.energy(&world.inputs)), "{part:?}");
         assert_eq!(all.pullback(&world.inputs), more.pullback(&world.inputs), "{part:?}");
         assert_eq!(all.neighbours(&world.inputs), more.neighbours(&world.inputs), "{part:?}");
-        // A bank of one centre a class has nothing to count.
+        // A bank of one centre per class has nothing to count.
         if !part.settings.contains_key("compress") {
             let fewer = with(1.0).energy(&world.inputs);
             assert_ne!(super::bits(&energies), super::bits(&fewer), "{part:?} does not count");
