@@ -156,7 +156,7 @@ fn steps(c: &Canonicalizer, batch: &Batch, trace: &Trace) -> Result<Vec<(usize, 
 
 /// Why it was decided so, in sentences.
 fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) -> Vec<String> {
-    let class = |label: u32| c.model().class_name(label as usize);
+    let class = |label: u32| c.model().class_name(label);
     let switch = c.switches();
     let raw = number(p.energy_before.into());
     let mut limit = format!("tau = {}", number(reason.tau.into()));
