@@ -20,8 +20,8 @@
 //! point cloud as rows (x, y, z). Means and deviations are left to the model:
 //! they come from its file, from `MODEL.toml` beside it or from
 //! [`ModelOptions::preprocess`]. A label is a `u32`, the position of its class
-//! among the logits. The default gate asks for at least 19 samples of a tenth of
-//! the data to calibrate on, so bring 200 or more.
+//! among the logits. The default gate calibrates on a tenth of the samples
+//! and needs at least 19 there: bring 200 or more.
 //!
 //! ```
 //! use upright::{Batch, Config, FitData, Model, ModelOptions, Samples, Signal, Silent, samples};
