@@ -47,7 +47,8 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
     fn tau(&self) -> f32;
 
     /// What the gate compared to decide about this very input, and about a view of it, if one
-    /// was found. Agrees with [`Gate::search`] and [`Gate::accept`].
+    /// was found. Agrees with [`Gate::search`] and [`Gate::accept`]; a gate that does not accept
+    /// every lower view says by [`Reason::overtaken`] how clear one must be.
     fn reason(&self, raw: Look, best: Option<Look>) -> Reason {
         Reason {
             searched: self.search(raw),

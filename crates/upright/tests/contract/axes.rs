@@ -2,7 +2,8 @@
 
 use upright::axes::{self, Axis, Make, TABLE};
 use upright::{
-    Artifact, Config, FitData, Kind, Map, Model, Part, Role, Silent, SpaceConfig, samples,
+    Artifact, Config, FitData, Kind, Map, Model, ModelOptions, Part, Role, Silent, SpaceConfig,
+    samples,
 };
 
 fn draws(axis: &dyn Axis) -> Vec<Vec<f32>> {
@@ -427,7 +428,8 @@ fn an_axis_of_ones_own_is_searched_and_stored_like_the_others() {
     let config = Config { space, budget: 6, calibration: 40, ..Config::default() }
         .with(Role::Score, Part::new("energy"))
         .with(Role::Gate, Part::new("always"));
-    let model = || Model::from_bytes("m", samples::glyph_model(), &Default::default()).unwrap();
+    let model =
+        || Model::from_bytes("m", samples::glyph_model(), &ModelOptions::default()).unwrap();
     let data = samples::digits(100, 1).unwrap();
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let test = samples::digits(5, 7).unwrap();
