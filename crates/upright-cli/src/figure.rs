@@ -3,7 +3,7 @@
 
 use image::{Rgb, RgbImage};
 use upright::Signal;
-use upright::samples::{Glyph, render};
+use upright::internal::samples::{Glyph, render};
 
 use crate::pixels;
 

@@ -39,7 +39,7 @@ pub fn words(hint: &Hint) -> String {
             format!("choose another `--split`, or give the {what} itself")
         }
         Hint::WholeNames { example } => {
-            format!("names look like `{example}`; a pattern must fit all of one")
+            format!("names look like `{example}`; a pattern must fit a whole name")
         }
         Hint::Tolerate => {
             "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
@@ -54,7 +54,7 @@ pub fn words(hint: &Hint) -> String {
 pub fn library(hint: &upright::Hint) -> String {
     use upright::Hint as H;
     match hint {
-        H::ListParts { kind } => format!("`upright list` shows every {kind} with one sentence"),
+        H::ListParts { kind } => format!("`upright list` describes every {kind} in one sentence"),
         H::SearchWithoutGradient => {
             "choose a search that needs no gradient; `upright list` shows them".into()
         }
@@ -88,8 +88,8 @@ pub fn library(hint: &upright::Hint) -> String {
             "set {variable} to the shared library of {name} {version} or later (the Python package \
              `onnxruntime` has one in its folder `capi`), or choose `--engine {other}`"
         ),
-        H::SayPoints => "say it with `--points N`".into(),
-        H::SaySignal => "say which with `--signal strokes` or `--signal clouds`".into(),
+        H::SayPoints => "say how many with `--points N`".into(),
+        H::SaySignal => "say which with `--signal strokes` or `--signal cloud`".into(),
         H::SaySize => "say the size it was trained with, such as `--resize 224`".into(),
         H::SayGray => "use `--channels gray`".into(),
         H::Resize { height, width, rgb } => {

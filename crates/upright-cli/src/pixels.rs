@@ -11,12 +11,12 @@ use crate::report::{Failure, Result};
 pub fn save(path: &Path, signal: Signal, item: &[f32]) -> Result<()> {
     let format = ImageFormat::from_path(path).map_err(|_| {
         Failure::usage(
-            format!("`{}` has no picture ending", path.display()),
+            format!("`{}` does not end like an image", path.display()),
             "write to a .png, .jpg, .bmp, .tif or .webp file",
         )
     })?;
     let Some(picture) = picture(signal, item) else {
-        return Err(Failure::usage("only images can be written as pictures", ""));
+        return Err(Failure::usage("only images can be written as image files", ""));
     };
     let mut bytes = std::io::Cursor::new(Vec::new());
     picture

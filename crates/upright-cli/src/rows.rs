@@ -1,5 +1,5 @@
 //! Where results go: a [`Sink`] is standard output or a file that appears only
-//! once it is complete; [`Rows`] writes one record a row into it.
+//! once it is complete; [`Rows`] writes one record per row into it.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
@@ -85,9 +85,9 @@ impl Drop for Sink {
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A header, then one line of comma-separated fields a record.
+    /// A header, then one line of comma-separated fields per record.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use image::{Rgb, RgbImage};
-use upright::{Signal, samples};
+use upright::Signal;
+use upright::internal::samples;
 
 use crate::figure::{blend, figure};
 use crate::report::{Failure, Result};

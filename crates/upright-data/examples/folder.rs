@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 fn write_digits(folder: &Path) -> Result<(PathBuf, PathBuf)> {
     let (model, images) = (folder.join("digits.onnx"), folder.join("images"));
     std::fs::write(&model, samples::glyph_model())?;
-    let (digits, size) = (samples::digits(300, 1)?, samples::SIZE as u32);
+    let (digits, size) = (samples::digits(300, 1)?, 40);
     for (i, label) in digits.labels().unwrap_or_default().iter().enumerate() {
         let class = images.join(label.to_string());
         std::fs::create_dir_all(&class)?;

@@ -25,7 +25,7 @@ impl Item {
         match self {
             Item::Image(_) => SignalKind::Image,
             Item::Strokes(_) => SignalKind::Strokes,
-            Item::Cloud(_) => SignalKind::Clouds,
+            Item::Cloud(_) => SignalKind::Cloud,
         }
     }
 }

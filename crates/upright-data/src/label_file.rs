@@ -75,7 +75,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        read(&path, 2, SignalKind::Clouds)
+        read(&path, 2, SignalKind::Cloud)
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn read_classes(path: &Path) -> Result<Vec<String>> {
         ));
     }
     if names.is_empty() {
-        return Err(Error::unreadable(path, "no class names", "write one name a line"));
+        return Err(Error::unreadable(path, "no class names", "write one name per line"));
     }
     Ok(names)
 }

@@ -103,7 +103,7 @@ impl fmt::Display for Note {
             Note::FewPoints { count, read } => write!(
                 f,
                 "{count} of {read} {} have fewer points than the model takes; some are repeated",
-                SignalKind::Clouds.plural()
+                SignalKind::Cloud.plural()
             ),
             Note::ManyStrokes { count, read } => write!(
                 f,

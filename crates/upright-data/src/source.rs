@@ -122,8 +122,9 @@ impl Source {
         let prepared: Vec<upright::Result<Prepared>> =
             rows.par_iter().map(|&row| self.item(row)).collect();
         let mut log = self.log();
+        let room = Vec::with_capacity(rows.len() * self.prepare.signal.size());
         let mut out = Rows {
-            batch: Batch::with_capacity(self.prepare.signal, rows.len()),
+            batch: Batch::new(self.prepare.signal, room)?,
             rows: Vec::with_capacity(rows.len()),
             skipped: Vec::new(),
         };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use upright::internal::canonicalizer::Consistency;
 use upright::{
-    Artifact, Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Part, Silent,
-    samples,
+    Artifact, Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Part, Role,
+    Silent, samples,
 };
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         _ => built_in(args.count).map_err(|e| e.to_string())?,
     };
     if let Some(gate) = &args.gate {
-        c = c.with_gate(Part::new(gate)).map_err(|e| e.to_string())?;
+        c = c.with_part(Role::Gate, Part::new(gate)).map_err(|e| e.to_string())?;
     }
     let orbits = c.orbits(&batch, args.copies as usize, args.seed).map_err(|e| e.to_string())?;
     let report = Report {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use upright::Trace;
-use upright::{Batch, Canonicalizer, Part, Share};
+use upright::{Batch, Canonicalizer, Part, Role, Share};
 
 use crate::orbit::load;
 use crate::searches::{Inputs, read_inputs};
@@ -54,7 +54,8 @@ struct Line {
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let c = load(&args.model, args.artifact.as_deref()).map_err(|e| e.to_string())?;
     let c = c
-        .with_search(
+        .with_part(
+            Role::Search,
             Part::new("follow").flag("early", false).number("most", 1.0 + args.most as f64),
         )
         .map_err(|e| e.to_string())?
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 fn traces(c: &Canonicalizer, batch: &Batch) -> upright::Result<Vec<Trace>> {
     let mut traces = Vec::new();
     for start in (0..batch.len()).step_by(256) {
-        traces.extend(c.trace(&batch.slice(start..batch.len().min(start + 256)))?);
+        traces.extend(c.trace(&batch.select(&(start..batch.len().min(start + 256)).collect::<Vec<_>>()))?);
     }
     Ok(traces)
 }

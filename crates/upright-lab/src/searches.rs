@@ -9,7 +9,7 @@ use serde::Serialize;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::internal::canonicalizer::transformed_copies;
 use upright::internal::dataset::CHUNK;
-use upright::{Batch, Canonicalizer, Dataset, Part, Share, search};
+use upright::{Batch, Canonicalizer, Dataset, Part, Role, Share, search};
 use upright_cli::data::DataArgs;
 use upright_data::{Prepare, Want};
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The artifact fitted on the model [default: the model's name with .upright]
     #[arg(long)]
     artifact: Option<PathBuf>,
-    /// Views a search may look at
+    /// Views that a search may evaluate
     #[arg(long, default_value_t = 60)]
     budget: usize,
     /// Inputs, if the data have so many
@@ -159,7 +159,7 @@ pub(crate) fn read_inputs(
     Ok(Inputs { upright: loaded.batch, transformed, labels })
 }
 
-/// The search that a word such as `rivals:proposals=false:share=0.5` names.
+/// The search that a word such as `rivals:proposals=false:first=0.5` names.
 fn part(word: &str) -> Part {
     let mut words = word.split(':');
     let start = Part::new(words.next().unwrap_or_default());
@@ -169,7 +169,7 @@ fn part(word: &str) -> Part {
 }
 
 fn measure(args: &Args, c: &Canonicalizer, name: &str, inputs: &Inputs) -> upright::Result<Line> {
-    let c = &c.with_search(part(name))?.with_budget(args.budget);
+    let c = &c.with_part(Role::Search, part(name))?.with_budget(args.budget);
     let start = Instant::now();
     let found = searched(c, &inputs.transformed, &inputs.labels)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -45,7 +45,7 @@ fn main() -> Result<()> {
     let views: Vec<View> = (0..3).map(|item| View { item, map }).collect();
     let turned = warp(digits.batch(), &views, &Resample::default())?;
 
-    let size = samples::SIZE;
+    let size = 40;
     for (item, answer) in searching.predict(&turned)?.iter().enumerate() {
         let seen = warp(&turned, &[View { item, map: answer.map }], &Resample::default())?;
         let Some(corners) = ink(seen.item(0), size) else { continue };

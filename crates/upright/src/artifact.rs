@@ -153,7 +153,9 @@ impl Canonicalizer {
             tool: concat!("upright ", env!("CARGO_PKG_VERSION")).into(),
             model: self.model().fingerprint().into(),
             options: self.model().options(),
-            classes: (0..self.model().classes()).map(|c| self.model().class_name(c)).collect(),
+            classes: (0..self.model().classes() as u32)
+                .map(|c| self.model().class_name(c))
+                .collect(),
             config: self.config().clone(),
             report: self.report().clone(),
             tensors: tensors.iter().map(|(n, (_, _, b))| (n.clone(), hash(b))).collect(),

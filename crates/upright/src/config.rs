@@ -133,7 +133,7 @@ fn write_range(f: &mut fmt::Formatter<'_>, low: f64, high: f64) -> fmt::Result {
     }
 }
 
-/// Where tuning looks for a parameter's value.
+/// Where tuning searches for a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tuning {
     /// In all of its domain, if that has two ends.
@@ -160,7 +160,8 @@ pub struct Param {
     pub about: &'static str,
     /// What it may be.
     pub domain: Domain,
-    /// Where tuning looks for it.
+    /// Where tuning searches for it.
+    #[doc(hidden)]
     pub tuning: Tuning,
 }
 

@@ -8,7 +8,7 @@ use crate::space::Space;
 use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
 
-/// Largest pose that upright inputs are jittered by, as a share of each axis' extent.
+/// Largest pose that upright inputs are jittered by, as a fraction of each axis' extent.
 const JITTER: f32 = 0.01;
 
 /// Copies of inputs under random poses of a space, one each; images are clamped to 0..1.

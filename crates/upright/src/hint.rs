@@ -146,7 +146,7 @@ impl fmt::Display for Hint {
                  engine `{other}`"
             ),
             Hint::SayPoints => write!(f, "say how many points an item has"),
-            Hint::SaySignal => write!(f, "say whether it takes strokes or clouds"),
+            Hint::SaySignal => write!(f, "say whether it takes strokes or a cloud"),
             Hint::SaySize => write!(f, "say the size it was trained with"),
             Hint::SayGray => write!(f, "set the channels to gray"),
             Hint::Resize { height, width, rgb } => {

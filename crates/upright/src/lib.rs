@@ -13,7 +13,15 @@
 //! A fit needs the model, an ONNX file, and labelled upright samples: the
 //! *bank* of what is familiar. Some of them are held out, to calibrate the
 //! *gate*, which decides what is searched and which views are believed, and to
-//! prove the result. Images, strokes and point clouds are plain `f32` arrays.
+//! prove the result.
+//!
+//! Samples are plain `f32` arrays, one item after the other: an image channel by
+//! channel and row by row, with values in 0..1; strokes as rows (x, y, pen); a
+//! point cloud as rows (x, y, z). Means and deviations are left to the model:
+//! they come from its file, from `MODEL.toml` beside it or from
+//! [`ModelOptions::preprocess`]. A label is a `u32`, the position of its class
+//! among the logits. The default gate calibrates on a tenth of the samples
+//! and needs at least 19 there: bring 200 or more.
 //!
 //! ```
 //! use upright::{Batch, Config, FitData, Model, ModelOptions, Samples, Signal, Silent, samples};
@@ -29,18 +37,20 @@
 //! let config = Config { budget: 10, calibration: 40, ..Config::default() };
 //! let canonicalizer = config.fit(model, &FitData::new(&data), &mut Silent)?;
 //!
-//! let report = canonicalizer.report();
-//! println!("transformed: {:.0} %, was {:.0} %",
-//!     report.transformed.after.percent(), report.transformed.before.percent());
+//! // Whether it is worth using, and why, on samples that were held out.
+//! println!("{}", canonicalizer.report().advice().1);
 //! for answer in canonicalizer.predict(samples::digits(3, 7)?.batch())? {
-//!     println!("{} {:?} after {} views", answer.label, answer.verdict, answer.evaluations);
+//!     let class = canonicalizer.model().class_name(answer.label);
+//!     println!("{class} {:?} after {} views", answer.verdict, answer.evaluations);
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`Model::load`] reads a file. A [`Canonicalizer`] is a cheap handle: clone it
-//! into as many threads as you like. [`Prediction::map`] tells where each point
+//! [`Model::load`] reads a file. The default [`Config`] undoes rotations, shears
+//! and scalings of images and strokes; [`Config::of_signal`] suits clouds, too.
+//! [`Silent`] stands where a [`Watch`] could show progress. A [`Canonicalizer`] is
+//! a cheap handle: clone it into as many threads as you like. [`Prediction::map`] tells where each point
 //! of the view lies in the input. Data that do not fit into memory implement
 //! [`Dataset`]; the crate `upright-data` does so for folders and files.
 //!
@@ -75,8 +85,8 @@
 //!
 //! What happens is up to seven parts, one per [`Role`]: the *score* computes
 //! energies, the *proposer* names poses worth a look, the *search* chooses the
-//! views, the *readout* makes one answer of them, the *gate* decides whom to
-//! search and what to believe, *abstain* withholds doubtful answers, and the
+//! views, the *readout* makes one answer of them, the *gate* decides which
+//! inputs to search and which views to believe, *abstain* withholds doubtful answers, and the
 //! *router* may send unfamiliar inputs to a second model. Each has a module
 //! with a table of rows, and a [`Part`] is the name of a row with its settings.
 //!
@@ -98,71 +108,88 @@
 //! # A score of your own
 //!
 //! A row is a name, its settings and how to make the part; once added it is
-//! known like the others, in configs and in artifacts. The same goes for the
-//! other roles.
+//! known like the others, in configs and in artifacts. [`search::add`],
+//! [`proposer::add`], [`gate::add`], [`readout::add`] and [`axes::add`] do the
+//! same. This score learns from the bank where each class lies in the space of
+//! features: what the model computes at its *taps*, by default what the last layer
+//! reads.
 //!
 //! ```
 //! use upright::score::{self, Make, Needs, Score};
 //! use upright::{Config, Cotangents, Kind, Matrix, Outputs, Part, Role, State};
 //! # use upright::{FitData, Model, Silent, samples};
 //!
-//! /// The less the first class leads the second, the less familiar.
+//! /// The squared distance to the nearest mean, of which there is one per class.
 //! #[derive(Debug)]
-//! struct Lead;
+//! struct NearestMean(Matrix);
 //!
-//! /// The classes of the largest and of the second largest logit.
-//! fn first_two(logits: &[f32]) -> (usize, usize) {
-//!     let mut order: Vec<usize> = (0..logits.len()).collect();
-//!     order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
-//!     (order[0], order[1])
+//! impl NearestMean {
+//!     /// The distance, and the class of the mean.
+//!     fn nearest(&self, x: &[f32]) -> (f32, usize) {
+//!         let far = |m: &[f32]| x.iter().zip(m).map(|(x, m)| (x - m).powi(2)).sum::<f32>();
+//!         let all = self.0.iter().map(far).zip(0..);
+//!         all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f32::NAN, 0))
+//!     }
 //! }
 //!
-//! impl Score for Lead {
+//! impl Score for NearestMean {
 //!     fn energy(&self, outputs: &Outputs) -> Vec<f32> {
-//!         let energy = |row: &[f32]| {
-//!             let (first, second) = first_two(row);
-//!             row[second] - row[first]
-//!         };
-//!         outputs.logits.iter().map(energy).collect()
+//!         outputs.features[0].iter().map(|x| self.nearest(x).0).collect()
 //!     }
 //!
-//!     // Only searches that refine by gradient ask for this.
+//!     // The derivative of each energy. Only searches that follow gradients ask for it.
 //!     fn pullback(&self, outputs: &Outputs) -> Cotangents {
-//!         let mut d = Matrix::zeros(outputs.len(), outputs.logits.cols());
-//!         for (i, row) in outputs.logits.iter().enumerate() {
-//!             let (first, second) = first_two(row);
-//!             d.row_mut(i)[first] = -1.0;
-//!             d.row_mut(i)[second] = 1.0;
+//!         let mut d = outputs.features[0].clone();
+//!         for (i, x) in outputs.features[0].iter().enumerate() {
+//!             let mean = self.0.row(self.nearest(x).1);
+//!             d.row_mut(i).iter_mut().zip(mean).for_each(|(d, m)| *d = 2.0 * (*d - m));
 //!         }
-//!         Cotangents { logits: Some(d), features: vec![None; outputs.features.len()] }
+//!         Cotangents { logits: None, features: vec![Some(d)] }
 //!     }
 //!
-//!     // Nothing was learnt from the bank.
+//!     // What an artifact stores of it.
 //!     fn state(&self) -> State {
-//!         State::new()
+//!         State::new().matrix("means", &self.0)
 //!     }
 //! }
 //!
-//! static LEAD: Kind<Make> = Kind {
-//!     name: "lead",
-//!     about: "second largest logit minus largest",
+//! static NEAREST_MEAN: Kind<Make> = Kind {
+//!     name: "nearest-mean",
+//!     about: "squared distance to the nearest class mean",
 //!     params: &[],
 //!     make: Make {
-//!         needs: |_| Needs::default(),
-//!         fit: |_, _| Ok(Box::new(Lead)),
-//!         load: |_, _| Ok(Box::new(Lead)),
+//!         needs: |_| Needs { features: true, labels: true, ..Needs::default() },
+//!         fit: |_, bank| {
+//!             let features = &bank.outputs.features[0];
+//!             let mut means = Matrix::zeros(bank.outputs.logits.cols(), features.cols());
+//!             for (x, &class) in features.iter().zip(bank.labels) {
+//!                 let count = bank.labels.iter().filter(|&&l| l == class).count() as f32;
+//!                 let mean = means.row_mut(class as usize).iter_mut();
+//!                 mean.zip(x).for_each(|(m, x)| *m += x / count);
+//!             }
+//!             Ok(Box::new(NearestMean(means)))
+//!         },
+//!         load: |_, state| Ok(Box::new(NearestMean(state.read_matrix("means")?))),
 //!     },
 //! };
 //!
 //! # fn main() -> upright::Result<()> {
-//! score::add(&LEAD)?;
-//! let config = Config::default().with(Role::Score, Part::new("lead"));
+//! score::add(&NEAREST_MEAN)?;
+//! let config = Config::default().with(Role::Score, Part::new("nearest-mean"));
 //! # let config = Config { budget: 10, calibration: 40, ..config };
 //! # let model = Model::from_bytes("digits", samples::glyph_model(), &Default::default())?;
-//! # config.fit(model, &FitData::new(&samples::digits(200, 1)?), &mut Silent)?;
+//! # let c = config.fit(model.clone(), &FitData::new(&samples::digits(200, 1)?), &mut Silent)?;
+//! # let again = upright::Artifact::from_bytes("a", &c.to_bytes()?)?.join(model)?;
+//! # let digits = samples::digits(3, 7)?;
+//! # assert_eq!(again.predict(digits.batch())?, c.predict(digits.batch())?);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! What can be set on a row are its `params`: `Param::real("scale", 1.0, 0.1, 10.0,
+//! "what it does")`, with its default and its range, is set by
+//! `Part::new("nearest-mean").number("scale", 2.0)` and read from the first argument
+//! of `fit` by `settings.real("scale")`.
 //!
 //! # A model of your own
 //!
@@ -258,22 +285,22 @@ mod warp;
 
 pub use artifact::{Artifact, Manifest};
 pub use canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Prediction, Silent, Transforms,
-    TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Orbit, Prediction, Silent,
+    Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
 };
-pub use config::{Param, Part, Settings, Value};
+pub use config::{Domain, Param, Part, Settings, Value};
 pub use dataset::{Dataset, Loaded, Samples};
 pub use error::{Error, Result};
 pub use hint::Hint;
 pub use map::Map;
-pub use model::{Model, ModelInfo, Options as ModelOptions, Tap};
+pub use model::{Model, ModelInfo, Options as ModelOptions, Tap, Tapped};
 pub use outputs::{Cotangents, Head, Outputs};
 pub use preprocess::{Overrides, Picture};
 pub use reduce::Reduce;
 pub use registry::{Kind, Row};
 pub use role::{Parts, Role};
 pub use router::Models;
-pub use space::{Space, SpaceConfig};
+pub use space::{AxisConfig, Space, SpaceConfig};
 pub use state::State;
 pub use stats::Share;
 pub use tensor::{Batch, Matrix, Signal, SignalKind};
@@ -290,6 +317,14 @@ pub mod internal {
     open! {
         abstain artifact canonicalizer config dataset model onnx preprocess reduce registry router
         seed space state stats tensor tune warp
+    }
+    pub mod gate {
+        pub use crate::gate::tradeoff::{Point, curve};
+    }
+    pub mod samples {
+        pub use crate::samples::glyphs::{Glyph, NAMES, SIZE, draw, render};
+        pub use crate::samples::solids::{CLOUD_POINTS, SOLID_NAMES};
+        pub use crate::samples::strokes::STROKE_LENGTH;
     }
 }
 

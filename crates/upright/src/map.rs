@@ -33,6 +33,7 @@ impl Map {
     pub const IDENTITY: Map = Map::Plane([1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
 
     /// The 3-D map that changes nothing.
+    #[doc(hidden)]
     pub const IDENTITY_3: Map = Map::Space([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
 
     /// The map as matrix entries: 6 in the plane, 9 in space.

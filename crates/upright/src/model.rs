@@ -97,7 +97,6 @@ impl Model {
     }
 
     /// The taps, in the order of [`Outputs::features`].
-    #[doc(hidden)]
     pub fn taps(&self) -> &[Tapped] {
         &self.network.taps
     }
@@ -145,10 +144,9 @@ impl Model {
     }
 
     /// The name of a class; its number if nothing names it.
-    #[doc(hidden)]
-    pub fn class_name(&self, class: usize) -> String {
+    pub fn class_name(&self, class: u32) -> String {
         let names = self.class_names().unwrap_or_default();
-        names.get(class).cloned().unwrap_or_else(|| class.to_string())
+        names.get(class as usize).cloned().unwrap_or_else(|| class.to_string())
     }
 
     /// The same model with other names of its classes, in the order of the logits.

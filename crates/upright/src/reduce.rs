@@ -91,8 +91,7 @@ impl Reduce {
     ///
     /// A shape of three dimensions is `[C,H,W]`, of two `[T,C]` (tokens first, as in a
     /// transformer), of one a plain vector, which `Mean` and `Pool` keep.
-    #[doc(hidden)]
-    pub fn fit(self, shape: &[usize]) -> Result<Reduction> {
+    pub(crate) fn fit(self, shape: &[usize]) -> Result<Reduction> {
         let size = shape.iter().try_fold(1usize, |a, d| a.checked_mul(*d));
         let Some(size) = size.filter(|s| *s > 0) else {
             return Err(Error::shape("tapped tensor", "at least one number", shape));
@@ -263,7 +262,7 @@ impl Reduction {
         self.projection.is_none() && self.pooling == Pooling::None
     }
 
-    /// Reduces one tensor a row. A row's result does not depend on the others.
+    /// Reduces one tensor per row. A row's result does not depend on the others.
     pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
         Ok(self.project(self.pool(rows.clone())?))
     }

@@ -19,7 +19,7 @@ pub enum Role {
     Score,
     /// Which poses are worth looking at.
     Proposer,
-    /// Where to look for a more familiar view.
+    /// Where to search for a more familiar view.
     Search,
     /// How the views of a search become one answer.
     Readout,
@@ -71,7 +71,7 @@ impl Role {
             Role::Search => Facts {
                 name: "search",
                 plural: "searches",
-                about: "where to look for a better view",
+                about: "where to search for a more familiar view",
                 usual: "rivals",
                 rows: || rows(search::rows()),
             },
@@ -107,6 +107,7 @@ impl Role {
     }
 
     /// Its name in configs, artifacts and flags.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
@@ -118,6 +119,7 @@ impl Role {
     }
 
     /// What its parts decide, in a few words.
+    #[doc(hidden)]
     pub const fn about(self) -> &'static str {
         self.facts().about
     }
@@ -140,8 +142,7 @@ impl Role {
     }
 
     /// The row of a name, or an error that lists the names.
-    #[doc(hidden)]
-    pub fn row(self, name: &str) -> Result<Row> {
+    pub(crate) fn row(self, name: &str) -> Result<Row> {
         let rows = self.rows();
         let known = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
         rows.iter().find(|row| row.name == name).cloned().ok_or_else(|| crate::Error::UnknownName {
@@ -181,8 +182,7 @@ impl Default for Parts {
 
 impl Parts {
     /// The parts with their roles.
-    #[doc(hidden)]
-    pub fn iter(&self) -> impl Iterator<Item = (Role, &Part)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Role, &Part)> {
         Role::ALL.into_iter().zip(&self.parts)
     }
 }

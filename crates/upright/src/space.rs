@@ -28,8 +28,7 @@ pub struct AxisConfig {
 
 impl AxisConfig {
     /// Reads `NAME` or `NAME=LOW..HIGH`; a rotation's bounds are in degrees.
-    #[doc(hidden)]
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let Some((name, range)) = text.split_once('=') else {
             return Ok(AxisConfig { axis: text.trim().into(), domain: None });
         };
@@ -103,7 +102,7 @@ impl SpaceConfig {
     /// The space searched for such a signal unless another is asked for: `so3` for clouds,
     /// `affine` for images and strokes.
     pub fn of_signal(signal: Signal) -> Self {
-        let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Clouds);
+        let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Cloud);
         let axes = row.unwrap_or(&PRESETS[0]).make.iter();
         SpaceConfig { axes: axes.map(|a| AxisConfig { axis: (*a).into(), domain: None }).collect() }
     }
@@ -133,8 +132,7 @@ pub struct Space {
 
 impl Space {
     /// The product of at least one axis; all act in the plane or all in space.
-    #[doc(hidden)]
-    pub fn new(axes: Vec<Box<dyn Axis>>) -> Result<Self> {
+    pub(crate) fn new(axes: Vec<Box<dyn Axis>>) -> Result<Self> {
         let solid = |a: &dyn Axis| matches!(a.map(&a.identity()), Map::Space(_));
         let Some(first) = axes.first() else {
             return Err(Error::shape("space", "at least one axis", 0));
@@ -192,13 +190,13 @@ impl Space {
     }
 
     /// Brings a pose back into the domain, axis by axis.
-    pub fn settle(&self, pose: &mut [f32]) {
+    pub fn confine(&self, pose: &mut [f32]) {
         for (i, a) in self.axes.iter().enumerate() {
-            a.settle(&mut pose[self.part(i)]);
+            a.confine(&mut pose[self.part(i)]);
         }
     }
 
-    /// A pose moved by `step`, in shares of each axis' extent, and settled.
+    /// A pose moved by `step`, in fractions of each axis' extent, and confined to the domain.
     pub fn moved(&self, pose: &[f32], step: &[f32]) -> Vec<f32> {
         let mut pose = pose.to_vec();
         for (i, axis) in self.axes.iter().enumerate() {
@@ -208,7 +206,6 @@ impl Space {
     }
 
     /// Whether a pose lies in the domain, up to rounding.
-    #[doc(hidden)]
     pub fn contains(&self, pose: &[f32]) -> bool {
         self.axes.iter().enumerate().all(|(i, a)| a.contains(&pose[self.part(i)]))
     }
@@ -219,8 +216,7 @@ impl Space {
     }
 
     /// Derivative of the map's entries with respect to each number of the pose.
-    #[doc(hidden)]
-    pub fn derivative(&self, pose: &[f32]) -> Vec<Map> {
+    pub(crate) fn derivative(&self, pose: &[f32]) -> Vec<Map> {
         (0..self.axes.len())
             .flat_map(|i| (0..self.axes[i].size()).map(move |k| (i, k)))
             .map(|at| self.product(pose, Some(at)))
@@ -247,7 +243,6 @@ impl Space {
 
     /// The pose that has this map, if there is one and the space can tell: a space of one axis
     /// asks it.
-    #[doc(hidden)]
     pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
         match self.axes.as_slice() {
             [one] => one.pose(map),
@@ -256,8 +251,7 @@ impl Space {
     }
 
     /// The lines that searches sweep one after the other: the axis and its line, in order.
-    #[doc(hidden)]
-    pub fn lines(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn lines(&self) -> Vec<(usize, usize)> {
         let counts = self.axes.iter().map(|a| a.lines()).enumerate();
         counts.flat_map(|(i, count)| (0..count).map(move |line| (i, line))).collect()
     }
@@ -267,7 +261,7 @@ impl Space {
     pub fn check(&self, signal: Signal) -> Result<()> {
         let kind = signal.kind();
         let solid = matches!(self.map(&self.identity()), Map::Space(_));
-        if solid == (kind == SignalKind::Clouds) {
+        if solid == (kind == SignalKind::Cloud) {
             return Ok(());
         }
         let (acts, fits) = if solid {
@@ -281,8 +275,7 @@ impl Space {
         })
     }
 
-    /// Distance of two poses: Euclidean over the axes, each as a share of its extent.
-    #[doc(hidden)]
+    /// Distance of two poses: Euclidean over the axes, each as a fraction of its extent.
     pub fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let sum: f32 = self
             .axes

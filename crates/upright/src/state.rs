@@ -94,8 +94,7 @@ impl State {
 
     /// The same state with all tensors of another, whose names get a prefix.
     #[must_use]
-    #[doc(hidden)]
-    pub fn with_part(mut self, prefix: &str, part: &State) -> Self {
+    pub(crate) fn with_part(mut self, prefix: &str, part: &State) -> Self {
         for (name, tensor) in &part.tensors {
             self.put(&format!("{prefix}{name}"), tensor.clone());
         }
@@ -104,8 +103,7 @@ impl State {
 
     /// What [`State::with_part`] has put under a prefix.
     #[must_use]
-    #[doc(hidden)]
-    pub fn part(&self, prefix: &str) -> Self {
+    pub(crate) fn part(&self, prefix: &str) -> Self {
         let under = |(name, tensor): (&String, &Stored)| {
             Some((name.strip_prefix(prefix)?.to_string(), tensor.clone()))
         };

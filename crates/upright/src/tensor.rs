@@ -40,18 +40,18 @@ pub enum Signal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignalKind {
-    /// Images.
+    /// An image.
     Image,
     /// Stroke sequences.
     Strokes,
-    /// Point clouds.
-    Clouds,
+    /// A point cloud.
+    Cloud,
 }
 
 impl SignalKind {
     /// Every kind.
     #[doc(hidden)]
-    pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Clouds];
+    pub const ALL: [SignalKind; 3] = [SignalKind::Image, SignalKind::Strokes, SignalKind::Cloud];
 
     /// What many are called in messages.
     #[doc(hidden)]
@@ -59,7 +59,7 @@ impl SignalKind {
         match self {
             SignalKind::Image => "images",
             SignalKind::Strokes => "sketches",
-            SignalKind::Clouds => "clouds",
+            SignalKind::Cloud => "clouds",
         }
     }
 
@@ -69,23 +69,21 @@ impl SignalKind {
         match self {
             SignalKind::Image => "an image",
             SignalKind::Strokes => "a sketch",
-            SignalKind::Clouds => "a point cloud",
+            SignalKind::Cloud => "a point cloud",
         }
     }
 
-    /// The kind a word names: `image`, `strokes`, `clouds` and what else they are called.
+    /// The kind a word names: `image`, `strokes`, `cloud` and what else they are called.
     #[doc(hidden)]
     pub fn parse(word: &str) -> Result<Self> {
         match word.trim().to_lowercase().as_str() {
             "image" | "images" | "picture" | "pictures" => Ok(SignalKind::Image),
             "stroke" | "strokes" | "sketch" | "sketches" => Ok(SignalKind::Strokes),
-            "cloud" | "clouds" | "point-cloud" | "point-clouds" | "points" => {
-                Ok(SignalKind::Clouds)
-            }
+            "cloud" | "clouds" | "point-cloud" | "point-clouds" | "points" => Ok(SignalKind::Cloud),
             _ => Err(Error::UnknownName {
                 kind: "signal",
                 name: word.trim().into(),
-                known: "image, strokes, clouds".into(),
+                known: "image, strokes, cloud".into(),
             }),
         }
     }
@@ -103,7 +101,7 @@ impl Signal {
         match self {
             Signal::Image { .. } => SignalKind::Image,
             Signal::Strokes { .. } => SignalKind::Strokes,
-            Signal::Cloud { .. } => SignalKind::Clouds,
+            Signal::Cloud { .. } => SignalKind::Cloud,
         }
     }
 
@@ -145,13 +143,12 @@ impl Batch<'static> {
     }
 
     /// A batch without items, with room for some.
-    pub fn with_capacity(signal: Signal, items: usize) -> Self {
+    pub(crate) fn with_capacity(signal: Signal, items: usize) -> Self {
         Batch { signal, data: Cow::Owned(Vec::with_capacity(items * signal.size())) }
     }
 
     /// A batch of `items` items that are zero everywhere.
-    #[doc(hidden)]
-    pub fn zeros(signal: Signal, items: usize) -> Self {
+    pub(crate) fn zeros(signal: Signal, items: usize) -> Self {
         Batch { signal, data: Cow::Owned(vec![0.0; items * signal.size()]) }
     }
 }
@@ -195,15 +192,8 @@ impl<'a> Batch<'a> {
     }
 
     /// All numbers, to be changed in place; borrowed ones are copied first.
-    #[doc(hidden)]
-    pub fn data_mut(&mut self) -> &mut [f32] {
+    pub(crate) fn data_mut(&mut self) -> &mut [f32] {
         self.data.to_mut()
-    }
-
-    /// The numbers, given away; borrowed ones are copied.
-    #[doc(hidden)]
-    pub fn into_data(self) -> Vec<f32> {
-        self.data.into_owned()
     }
 
     /// The same items, owned; borrowed ones are copied.
@@ -218,8 +208,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Some successive items, where they lie. Panics on items out of range.
-    #[doc(hidden)]
-    pub fn slice(&self, items: Range<usize>) -> Batch<'_> {
+    pub(crate) fn slice(&self, items: Range<usize>) -> Batch<'_> {
         let n = self.signal.size();
         Batch { signal: self.signal, data: self.data[items.start * n..items.end * n].into() }
     }
@@ -230,16 +219,6 @@ impl<'a> Batch<'a> {
             return Err(Error::shape("batch item", self.signal.shape(), item.len()));
         }
         self.data.to_mut().extend_from_slice(item);
-        Ok(())
-    }
-
-    /// Appends all items of another batch of the same signal.
-    #[doc(hidden)]
-    pub fn append(&mut self, other: &Batch<'_>) -> Result<()> {
-        if other.signal != self.signal {
-            return Err(Error::shape("batch to append", self.signal.shape(), other.signal.shape()));
-        }
-        self.data.to_mut().extend_from_slice(&other.data);
         Ok(())
     }
 
@@ -326,8 +305,7 @@ impl Matrix {
     }
 
     /// Appends the rows of another matrix of equal width.
-    #[doc(hidden)]
-    pub fn append(&mut self, other: &Matrix) -> Result<()> {
+    pub(crate) fn append(&mut self, other: &Matrix) -> Result<()> {
         if other.cols != self.cols {
             return Err(Error::shape("rows to append", self.cols, other.cols));
         }
@@ -337,8 +315,7 @@ impl Matrix {
     }
 
     /// The numbers, given away; numbers that clones share are copied.
-    #[doc(hidden)]
-    pub fn into_data(self) -> Vec<f32> {
+    pub(crate) fn into_data(self) -> Vec<f32> {
         Arc::unwrap_or_clone(self.data)
     }
 }
@@ -378,8 +355,6 @@ mod tests {
         assert_eq!((changed.data()[0], borrowed.data()[0]), (9.0, 1.0));
         let owned = Batch::new(signal, numbers).unwrap().into_owned();
         assert_eq!(owned.data().as_ptr(), at);
-        let back = owned.into_data();
-        assert_eq!(back.as_ptr(), at);
     }
 
     #[test]
@@ -409,10 +384,10 @@ mod tests {
 
     #[test]
     fn a_kind_of_signal_is_named_in_plain_words() {
-        assert_eq!(SignalKind::parse("Clouds").unwrap(), SignalKind::Clouds);
+        assert_eq!(SignalKind::parse("Clouds").unwrap(), SignalKind::Cloud);
         assert_eq!(SignalKind::parse("strokes").unwrap(), Signal::Strokes { length: 2 }.kind());
         let e = SignalKind::parse("sound").unwrap_err();
-        assert_eq!(e.to_string(), "unknown signal `sound`; there are: image, strokes, clouds");
+        assert_eq!(e.to_string(), "unknown signal `sound`; there are: image, strokes, cloud");
     }
 
     #[test]

@@ -49,8 +49,7 @@ impl Trace {
     }
 
     /// The view that the search chose, or else the one of lowest energy.
-    #[doc(hidden)]
-    pub fn best(&self) -> Option<usize> {
+    pub(crate) fn best(&self) -> Option<usize> {
         self.pick
             .filter(|&i| i < self.seen.len())
             .or_else(|| lowest(self.seen.iter().map(|s| s.energy)))

@@ -44,6 +44,11 @@ fn truth(network: &str) -> Truth {
     }
 }
 
+/// Nothing tapped.
+fn bare() -> ModelOptions {
+    ModelOptions { taps: vec![], ..ModelOptions::default() }
+}
+
 fn exports() -> impl Iterator<Item = (&'static str, String)> {
     NETWORKS.iter().flat_map(|n| EXPORTS.iter().map(move |e| (*n, format!("{n}-{e}.onnx"))))
 }
@@ -105,7 +110,7 @@ fn a_final_softmax_is_noticed_and_left_out() {
 #[test]
 fn fixed_batches_are_honoured_and_signals_recognised() {
     for (network, file) in exports() {
-        let model = Model::load(path(&file), &ModelOptions::logits_only()).unwrap();
+        let model = Model::load(path(&file), &bare()).unwrap();
         assert_eq!(model.micro_batch(), if file.contains("fixed") { 1 } else { 8 }, "{file}");
         let kind = match model.signal() {
             Signal::Image { .. } => "image",
@@ -129,7 +134,7 @@ fn every_candidate_of_every_export_can_be_tapped() {
         let candidates = graph.candidates("output");
         assert!(candidates.iter().any(|c| c.head), "{file}");
         let taps = candidates.iter().map(|c| Tap::new(&c.name)).collect();
-        let bare = Model::load(path(&file), &ModelOptions::logits_only()).unwrap();
+        let bare = Model::load(path(&file), &bare()).unwrap();
         let batch = Batch::new(bare.signal(), truth(network).input).unwrap();
         let bare = bare.run(&batch).unwrap();
         for options in on_every_engine(&ModelOptions { taps, ..ModelOptions::default() }) {

@@ -380,9 +380,7 @@ fn nothing_asked_gives_nothing() {
     let picture = image(1, 2, 2, vec![0.5; 4]);
     assert!(warp(&picture, &[], &Resample::default()).unwrap().is_empty());
     assert_eq!(
-        pullback(&picture, &[], &Resample::default(), &Batch::zeros(picture.signal(), 0))
-            .unwrap()
-            .rows(),
+        pullback(&picture, &[], &Resample::default(), &image(1, 2, 2, vec![])).unwrap().rows(),
         0
     );
 }
@@ -396,7 +394,8 @@ fn the_border_colour_is_the_median_of_the_outermost_pixels() {
     assert_eq!(border_colour(&image(2, 3, 3, data), 0).unwrap(), [5.0, 0.25]);
     assert_eq!(border_colour(&image(1, 1, 3, vec![3.0, 1.0, 2.0]), 0).unwrap(), [2.0]);
     assert!(border_colour(&image(1, 1, 1, vec![3.0]), 1).is_err());
-    assert!(border_colour(&Batch::zeros(Signal::Cloud { points: 1 }, 1), 0).is_err());
+    let cloud = Batch::new(Signal::Cloud { points: 1 }, vec![0.0; 3]).unwrap();
+    assert!(border_colour(&cloud, 0).is_err());
 }
 
 #[test]

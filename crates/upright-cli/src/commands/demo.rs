@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use upright::internal::canonicalizer::Posed;
+use upright::internal::samples as facts;
 use upright::{
     Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce, Role,
     Samples, Silent, Tap, Value, View, samples, warp,
@@ -23,7 +24,7 @@ use crate::study::Inputs;
 pub const EXAMPLES: &str = "Examples:
   upright demo                   a table, and a before/after sheet in runs/demo/
   upright demo --signal strokes  the same digits as the path of a pen
-  upright demo --signal clouds   furniture and goods as point clouds, turned in space
+  upright demo --signal cloud    furniture and goods as point clouds, turned in space
   upright demo --json            the same figures for programs
   upright demo --count 2000      more inputs
   upright demo --score energy    another score, search, gate or space
@@ -44,7 +45,8 @@ enum Subject {
     /// Drawn digits as the path of the pen
     Strokes,
     /// Furniture and household goods as points on their surface
-    Clouds,
+    #[value(alias = "clouds")]
+    Cloud,
 }
 
 /// What belongs to a [`Subject`].
@@ -64,7 +66,7 @@ struct Scene {
 
 impl Subject {
     fn scene(self) -> Scene {
-        let digits = samples::NAMES.split_at(10).0;
+        let digits = facts::NAMES.split_at(10).0;
         match self {
             Subject::Image => Scene {
                 title: "digit classifier",
@@ -84,14 +86,14 @@ impl Subject {
                 model: samples::stroke_model(),
                 data: samples::strokes,
             },
-            Subject::Clouds => Scene {
+            Subject::Cloud => Scene {
                 title: "point cloud classifier",
                 noun: ["cloud", "solids"],
                 moved: "turned in space",
                 // Turned solids are so foreign that half the calibration energies lie far above
                 // the other half: few of them separate a good view from a bad one.
                 margin: Some(0.1),
-                names: samples::SOLID_NAMES,
+                names: facts::SOLID_NAMES,
                 model: samples::solid_model(),
                 data: samples::solids,
             },
@@ -114,7 +116,7 @@ pub struct Args {
     /// Also write an HTML report on these inputs
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Also explain one transformed input in a picture, .svg or .html
+    /// Also explain one transformed input in a drawing, .svg or .html
     #[arg(long, value_name = "FILE")]
     explain: Option<PathBuf>,
     #[command(flatten)]
@@ -182,7 +184,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         [("gated", None), ("model alone", Some("never")), ("always canonicalize", Some("always"))]
     {
         let c = match gate {
-            Some(gate) => c.with_gate(Part::new(gate))?,
+            Some(gate) => c.with_part(Role::Gate, Part::new(gate))?,
             None => c.clone(),
         };
         let (up, _) = answer(&c, &sides[0], None)?;

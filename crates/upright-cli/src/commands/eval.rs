@@ -69,12 +69,12 @@ impl Tally {
         self.seconds += some.time.as_secs_f64();
     }
 
-    /// Milliseconds an input.
+    /// Milliseconds per input.
     pub fn ms(&self) -> f64 {
         1000.0 * self.seconds / self.model.of.max(1) as f64
     }
 
-    /// Evaluations an input.
+    /// Evaluations per input.
     pub fn views(&self) -> f64 {
         self.evaluations as f64 / self.model.of.max(1) as f64
     }
@@ -175,7 +175,7 @@ fn table(report: &Report) -> String {
     line("accepted", part(&up.accepted), part(&tr.accepted));
     line("views per input", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
     line("ms per input", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
-    let _ = writeln!(out, "\n{:18} {:>9} {:>9} {:>9}", "ms a decision", "p50", "p95", "p99");
+    let _ = writeln!(out, "\n{:18} {:>9} {:>9} {:>9}", "ms per decision", "p50", "p95", "p99");
     for p in &report.latency {
         let _ = writeln!(out, "  {:16} {:>9.2} {:>9.2} {:>9.2}", p.part, p.p50, p.p95, p.p99);
     }

@@ -1,4 +1,4 @@
-//! `upright explain`: one input in one picture.
+//! `upright explain`: one input in one drawing.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ const POINTS: usize = 120;
 pub struct Args {
     /// The classifier, an ONNX file
     model: PathBuf,
-    /// A picture, or anything else that holds inputs
+    /// A file or folder that holds the input
     input: PathBuf,
-    /// Which of several inputs
+    /// Which row, if it holds several, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     row: usize,
     /// The artifact [default: the model's name with .upright]
@@ -50,7 +50,7 @@ pub struct Args {
     reading: DataArgs,
 }
 
-/// Explains and writes the picture.
+/// Explains and writes the drawing.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     check(&args.out)?;
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
@@ -156,7 +156,7 @@ fn steps(c: &Canonicalizer, batch: &Batch, trace: &Trace) -> Result<Vec<(usize, 
 
 /// Why it was decided so, in sentences.
 fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) -> Vec<String> {
-    let class = |label: u32| c.model().class_name(label as usize);
+    let class = |label: u32| c.model().class_name(label);
     let switch = c.switches();
     let raw = number(p.energy_before.into());
     let mut limit = format!("tau = {}", number(reason.tau.into()));
@@ -173,7 +173,7 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) ->
             "The second model was not asked; the answer is the bare model's, bit for bit."
         } else {
             "It was not searched; the answer is the bare model's, bit for bit. What a search \
-             would have seen is drawn for this picture only."
+             would have seen is only drawn here."
         };
         return vec![first, second.into()];
     }

@@ -20,7 +20,7 @@ use crate::rows::Sink;
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
-  upright fit model.onnx train/                      one folder a class; writes model.upright
+  upright fit model.onnx train/                      one folder per class; writes model.upright
   upright fit model.onnx train/ --held-out val/      calibrate on data the model has not seen
   upright fit model.onnx train/ -t rotate --score pc-knn --set k=5 --set gate.alpha=0.02
   upright fit model.onnx mnist/ --split train --reduce pool
@@ -161,7 +161,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if !common.quiet && !common.json {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
         for tap in model.taps() {
-            eprintln!("tap        {} ({} features)", tap.tensors().join(" + "), tap.len());
+            eprintln!("tap        {} ({} features)", tap.tensors.join(" + "), tap.features);
         }
         eprintln!("data       {} rows", data.len());
     }
@@ -173,9 +173,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     let path = artifact_path(&args.model, args.out.as_ref());
     if let Some(budget) = &args.tune {
-        let (protocol, log) = (tune::budget(budget)?, tune::log_path(&path));
+        let (tune, log) = (tune::budget(budget)?, tune::log_path(&path));
         let files = (args.model.as_path(), &options);
-        let tuned = tune::run(&config, protocol, files, &given, &log, &mut bars, common)?;
+        let tuned = tune::run(&config, tune, files, &given, &log, &mut bars, common)?;
         let names = model.class_names().map(<[String]>::to_vec);
         model = Model::load(
             &args.model,
@@ -234,12 +234,12 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
         format!("{}{}", part.name, settings.collect::<String>())
     };
     eprintln!(
-        "tuned      {} trials; with the score chosen {:.1} -> {:.1} % of the tuning data",
+        "tuned      {} trials; right with the chosen score: {:.1} -> {:.1} % of the tuning data",
         tuned.trials, tuned.accuracy.0, tuned.accuracy.1,
     );
     if let Some((before, after)) = tuned.searched {
         eprintln!(
-            "           with the search chosen {before:.1} -> {after:.1} % of a third of them"
+            "           right with the chosen search: {before:.1} -> {after:.1} % of a third of them"
         );
     }
     eprintln!("           log {}", log.display());
@@ -274,7 +274,7 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
         if apart { "" } else { " of the same data" },
         match report.transforms {
             Transforms::Synthetic => "transformed by random poses (synthetic)",
-            Transforms::Given => "as many that came transformed as were given",
+            Transforms::Given => "those that were given transformed",
         }
     );
     eprintln!("                       upright   transformed");
@@ -297,7 +297,7 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
     }
     eprintln!("verdict    {sentence}");
     eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
-    eprintln!("next       upright predict {} IMAGES", model.display());
+    eprintln!("next       upright predict {} FILES", model.display());
 }
 
 fn warn_harm(report: &FitReport, advice: Advice, sentence: &str, common: &Common) {

@@ -116,10 +116,10 @@ fn report(graph: &Graph, model: &Model) -> Report {
             .taps()
             .iter()
             .map(|t| TapRow {
-                asked: t.name().into(),
-                tensors: t.tensors().to_vec(),
-                shape: t.shape().to_vec(),
-                features: t.len(),
+                asked: t.name.clone(),
+                tensors: t.tensors.clone(),
+                shape: t.shape.clone(),
+                features: t.features,
             })
             .collect(),
         head: model.head().map(|h| [h.weight.rows(), h.weight.cols()]),

@@ -51,7 +51,7 @@ fn tables() -> Vec<Table> {
     let roles = Role::ALL.into_iter().map(|role| (role.plural(), role.rows()));
     let others = [
         ("spaces", rows(space::PRESETS)),
-        ("axes", rows(axes::TABLE)),
+        ("axes", axes::rows()),
         ("engines", rows(engine::TABLE)),
     ];
     roles.chain(others).map(|(name, rows)| table(name, rows)).collect()

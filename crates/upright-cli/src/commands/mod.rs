@@ -36,10 +36,10 @@ pub enum Command {
     /// Accuracy on upright and transformed data, before and after
     #[command(after_long_help = eval::EXAMPLES)]
     Eval(eval::Args),
-    /// Accuracy, trade-off, pictures and times in one HTML file
+    /// Accuracy, trade-off, examples and times in one HTML file
     #[command(after_long_help = report::EXAMPLES)]
     Report(report::Args),
-    /// One input in one picture: its views, the landscape, the search, the gate's reason
+    /// One input in one drawing: its views, the landscape, the search, the gate's reason
     #[command(after_long_help = explain::EXAMPLES)]
     Explain(explain::Args),
     /// Show the parts there are, with what they need and take
@@ -48,7 +48,7 @@ pub enum Command {
     /// Fit a score on arrays and print the energies of others
     #[command(after_long_help = score::EXAMPLES)]
     Score(score::Args),
-    /// Put one picture under a pose or a matrix
+    /// Transform one image by a pose or a matrix
     #[command(after_long_help = warp::EXAMPLES)]
     Warp(warp::Args),
 }

@@ -163,7 +163,7 @@ fn write(
     rows.write(&Row {
         path: path.into(),
         label: p.label,
-        class: &c.model().class_name(p.label as usize),
+        class: &c.model().class_name(p.label),
         rival: p.rival,
         model_label: p.raw_label,
         verdict: p.verdict,

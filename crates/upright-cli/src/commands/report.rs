@@ -196,7 +196,7 @@ fn landscapes(c: &Canonicalizer, inputs: &Inputs, side: &Side) -> Result<Vec<Dra
             Some(answer) if accepted(o) => trace.seen[answer.view].pose.clone(),
             _ => trace.raw.pose.clone(),
         };
-        let class = |label: u32| c.model().class_name(label as usize);
+        let class = |label: u32| c.model().class_name(label);
         let heading = format!(
             "{words}: {}, true class {}, the model says {}, the answer is {}",
             inputs.name(o.row),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::score::{self, Bank};
-use upright::{Head, Matrix, Outputs, Part, Value};
+use upright::{Head, Matrix, Outputs, Part, Role, Value};
 use upright_data::{Array, Npz, write_floats};
 
 use crate::Common;
@@ -65,7 +65,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         .set
         .iter()
         .fold(Part::new(&args.score), |part, (name, value)| part.with(name, value.clone()));
-    part.resolve(score::row(&part.name)?.params)?;
+    Role::Score.settings(&part)?;
     let format = args.out.as_deref().map(format_of).transpose()?;
 
     let mut train = Npz::open(&args.train)?;

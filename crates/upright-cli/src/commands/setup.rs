@@ -29,31 +29,31 @@ pub struct ModelArgs {
     /// Length of projected vectors (with --reduce pool or project)
     #[arg(long, value_name = "N", default_value_t = Reduce::DIM)]
     pub dim: usize,
-    /// What the model takes: image, strokes or clouds [default: by its input's shape and name]
+    /// What the model takes: image, strokes or cloud [default: by its input's shape and name]
     #[arg(long, value_name = "KIND", value_parser = signal_kind)]
     pub signal: Option<SignalKind>,
     /// Points of strokes or a cloud, where the model leaves their number open
     #[arg(long, value_name = "N")]
     pub points: Option<usize>,
-    /// Shorter side, or rows x columns as in 224x320, that pictures are resized to
+    /// Shorter side, or rows x columns as in 224x320, that images are resized to
     #[arg(long, value_name = "SIZE")]
     pub resize: Option<String>,
-    /// Centre crop after resizing
+    /// Size of the centre that is kept after resizing
     #[arg(long, value_name = "SIZE")]
     pub crop: Option<String>,
-    /// Size that pictures are padded to with zeros
+    /// Size that images are padded to with zeros
     #[arg(long, value_name = "SIZE")]
     pub pad: Option<String>,
-    /// gray, rgb or bgr
+    /// Channels the model expects: gray, rgb or bgr
     #[arg(long, value_name = "ORDER")]
     pub channels: Option<String>,
-    /// What pixels of 0..255 are multiplied by, e.g. 1/255
+    /// Factor on pixels of 0..255, e.g. 1/255
     #[arg(long, value_name = "X")]
     pub scale: Option<String>,
-    /// What is subtracted then: a number, one per channel, or imagenet
+    /// What is subtracted after scaling: a number, one per channel, or imagenet
     #[arg(long, value_name = "X[,X,X]")]
     pub mean: Option<String>,
-    /// What is divided by then: a number, one per channel, or imagenet
+    /// What the difference is divided by: a number, one per channel, or imagenet
     #[arg(long, value_name = "X[,X,X]")]
     pub std: Option<String>,
 }
@@ -121,7 +121,7 @@ pub struct PartArgs {
     pub transforms: Option<String>,
     #[command(flatten)]
     pub roles: RoleArgs,
-    /// Views a search may look at
+    /// Views that a search may evaluate
     #[arg(long, value_name = "N", default_value_t = Config::default().budget)]
     pub budget: usize,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use upright::internal::tune::{Outcome, Progress, Protocol};
+use upright::internal::tune::{Outcome, Progress};
 use upright::{
     Config, FitData, Model, ModelOptions, Role, TuneConfig, TuneReport, TuneWatch, Value, Watch,
 };
@@ -12,8 +12,8 @@ use crate::Common;
 use crate::report::{Failure, Result};
 
 /// Reads a budget: trials per stage, or minutes as in `10m`.
-pub fn budget(text: &str) -> Result<Protocol> {
-    let usual = TuneConfig::default().protocol;
+pub fn budget(text: &str) -> Result<TuneConfig> {
+    let usual = TuneConfig::default();
     let bad = || {
         Failure::usage(
             format!("`{text}` is not a budget for tuning"),
@@ -27,13 +27,13 @@ pub fn budget(text: &str) -> Result<Protocol> {
         }
         // The search's trials take their time on top, three tenths of the score's.
         let time = Some(Duration::from_secs_f64(60.0 * minutes / 1.3));
-        return Ok(Protocol { time, ..usual });
+        return Ok(TuneConfig { time, ..usual });
     }
     let trials: usize = text.parse().map_err(|_| bad())?;
     if trials == 0 {
         return Err(bad());
     }
-    Ok(Protocol { first: trials, second: trials, ..usual })
+    Ok(TuneConfig { first: trials, second: trials, ..usual })
 }
 
 /// Where the trials of an artifact are logged, so that tuning can be resumed.
@@ -44,23 +44,21 @@ pub fn log_path(artifact: &Path) -> PathBuf {
 /// Tunes a config on data; the model comes with its new taps.
 pub fn run(
     config: &Config,
-    protocol: Protocol,
+    tune: TuneConfig,
     (model, options): (&Path, &ModelOptions),
     data: &FitData,
     log: &Path,
     watch: &mut dyn Watch,
     common: &Common,
 ) -> Result<TuneReport> {
-    let usual = TuneConfig::default();
     let number = |name: &str, otherwise: f64| match config.part(Role::Gate).settings.get(name) {
         Some(Value::Number(v)) => *v,
         _ => otherwise,
     };
     let tune = TuneConfig {
-        share: number("share", usual.share),
-        drop: number("drop", usual.drop).max(usual.drop),
-        protocol,
-        ..usual
+        transformed: number("transformed", tune.transformed),
+        drop: number("drop", tune.drop).max(tune.drop),
+        ..tune
     };
     let load = |taps: &[upright::Tap]| {
         Model::load(model, &ModelOptions { taps: taps.to_vec(), ..options.clone() })

@@ -1,4 +1,4 @@
-//! `upright warp`: one picture under a pose or a matrix.
+//! `upright warp`: one image under a pose or a matrix.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ Angles are in degrees. A matrix is a,b,tx,c,d,ty: (x, y) is read at (ax + by + t
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The picture
+    /// The image
     input: PathBuf,
     /// Where to write the result
     output: PathBuf,
@@ -68,7 +68,7 @@ struct Done<'a> {
     channels: usize,
 }
 
-/// Warps and writes the picture.
+/// Warps and writes the image.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let map = map(args)?;
     let picture = decode(&args.input, args.ignore_exif).map_err(|why| {
@@ -140,7 +140,7 @@ fn posed(pose: &[String]) -> Result<Map> {
     Ok(map)
 }
 
-/// As everywhere, and `median`: the median colour of the picture's own border.
+/// As everywhere, and `median`: the median colour of the image's own border.
 fn padding(text: &str, batch: &Batch) -> Result<Padding> {
     if text == "median" {
         return Ok(Padding::Fill(border_colour(batch, 0)?));

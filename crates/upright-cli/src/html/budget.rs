@@ -19,7 +19,7 @@ pub(super) fn draw(budgets: &[Budget], fitted: usize) -> Figure {
             if b.views == fitted { format!("{} (fitted)", b.views) } else { b.views.to_string() };
         frame.x_tick(&mut svg, i as f64, &words);
     }
-    frame.x_title(&mut svg, "views a search may look at");
+    frame.x_title(&mut svg, "views that a search may evaluate");
     for (class, kind, shift) in [("up", "upright", -0.015), ("tr", "transformed", 0.015)] {
         let of = |b: &Budget| if kind == "upright" { b.upright } else { b.transformed };
         let at = |i: usize, v: f64| frame.at(i as f64 + shift, v);

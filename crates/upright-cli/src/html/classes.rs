@@ -43,7 +43,7 @@ fn classes(side: &Side) -> Vec<Class> {
 
 /// Draws the bars.
 pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
-    let name = |label: u32| c.model().class_name(label as usize);
+    let name = |label: u32| c.model().class_name(label);
     let mut data = Table::new(&[
         "data",
         "class",

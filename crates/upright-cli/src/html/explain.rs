@@ -1,4 +1,4 @@
-//! One input explained in one picture.
+//! One input explained in one drawing.
 
 use upright::gate::Reason;
 use upright::score::Neighbour;
@@ -38,7 +38,7 @@ const PICTURE: f64 = 168.0;
 
 /// Draws the explanation.
 pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
-    let class = |label: u32| c.model().class_name(label as usize);
+    let class = |label: u32| c.model().class_name(label);
     let map = e.landscape.as_ref();
     let heights = [e.slice.as_ref().map_or(0.0, |_| 284.0), map.map_or(0.0, |_| 366.0)];
     let top = 306.0;

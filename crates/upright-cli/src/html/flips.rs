@@ -12,7 +12,7 @@ const SHOWN: usize = 12;
 
 /// Counts the flips.
 pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
-    let class = |label: u32| c.model().class_name(label as usize);
+    let class = |label: u32| c.model().class_name(label);
     let names = ["data", "change", "true_class", "model_says", "answer", "count"];
     let mut data = Table::new(&names);
     let mut body = String::new();

@@ -58,7 +58,7 @@ pub(super) fn draw(c: &Canonicalizer, material: &Material) -> Figure {
     }
     limits.push(
         "Times are those of this machine and of inputs answered one by one; larger batches are \
-         cheaper an input."
+         cheaper per input."
             .into(),
     );
     if !c.gate().tau().is_finite() {

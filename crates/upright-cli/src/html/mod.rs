@@ -201,7 +201,7 @@ fn tiles(material: &Material) -> String {
     );
     if let Some(total) = all.last().filter(|t| t.p50.is_finite()) {
         tile(
-            "ms a decision",
+            "ms per decision",
             format!("{:.1}", total.p50),
             format!("median; 95 of 100 within {:.1}", total.p95),
         );

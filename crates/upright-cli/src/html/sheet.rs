@@ -69,7 +69,7 @@ const COLUMNS: &[&str] = &[
 ];
 
 fn row(table: &mut Table, c: &Canonicalizer, kind: &str, name: &str, o: &Outcome) {
-    let class = |label: u32| c.model().class_name(label as usize);
+    let class = |label: u32| c.model().class_name(label);
     let p = &o.prediction;
     table.row([
         kind.into(),
@@ -113,7 +113,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
     for cell in &cells {
         let o = &cell.outcome;
         let p = &o.prediction;
-        let class = |label: u32| c.model().class_name(label as usize);
+        let class = |label: u32| c.model().class_name(label);
         let verdict = word(p.verdict);
         let says = |label: u32| {
             let (mark, kind) = if label == o.truth { ("✓", "right") } else { ("✗", "wrong") };

@@ -1,6 +1,6 @@
 //! What moving the gate's threshold does to upright and transformed accuracy.
 
-use upright::gate::Point;
+use upright::internal::gate::Point;
 use upright::{Accuracy, Canonicalizer, Share};
 
 use super::{Figure, Table, legend, number};

@@ -14,7 +14,7 @@ const SAMPLE: usize = 120;
 /// What one budget does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
-    /// Views a search may look at.
+    /// Views that a search may evaluate.
     pub views: usize,
     /// Upright inputs.
     pub upright: Accuracy,

@@ -34,7 +34,7 @@ pub struct Split {
 /// The times of some decisions.
 #[derive(Debug, Clone, Default)]
 pub struct Latency {
-    /// One a timed input.
+    /// One per timed input.
     pub splits: Vec<Split>,
 }
 

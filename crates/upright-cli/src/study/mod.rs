@@ -96,7 +96,7 @@ impl Outcome {
 pub struct Side {
     /// `upright` or `transformed`.
     pub kind: &'static str,
-    /// One an input that could be read and has a label.
+    /// One per input that could be read and has a label.
     pub outcomes: Vec<Outcome>,
     /// The state of the data.
     pub health: Health,
@@ -169,11 +169,11 @@ impl Study {
     }
 
     /// What moving the gate's threshold alone would do.
-    pub fn curve(&self, c: &Canonicalizer) -> Vec<upright::gate::Point> {
+    pub fn curve(&self, c: &Canonicalizer) -> Vec<upright::internal::gate::Point> {
         let cases = |side: &Side| side.outcomes.iter().map(Outcome::case).collect::<Vec<_>>();
         let (upright, transformed) = (cases(&self.upright), cases(&self.transformed));
         let cases = Calibration { upright: &upright, transformed: &transformed };
-        upright::gate::curve_behind(c.gate(), &cases)
+        upright::internal::gate::curve(c.gate(), &cases)
     }
 
     /// How often a transformed input's energy exceeds an upright one's.

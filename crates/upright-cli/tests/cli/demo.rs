@@ -34,7 +34,7 @@ fn the_demo_gains_on_transformed_strokes_and_loses_nothing_on_upright_ones() {
 
 #[test]
 fn the_demo_gains_on_turned_clouds_and_loses_nothing_on_upright_ones() {
-    gains("clouds", "120");
+    gains("cloud", "120");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `upright explain`: one input in one picture, and the gate's own reason.
+//! `upright explain`: one input in one drawing, and the gate's own reason.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::{FIT, artifact, fixed_model, picture, pixels, upright};
 use crate::workflow::fitted;
 use image::GrayImage;
 use upright::gate::Look;
-use upright::{View, warp};
+use upright::{Role, View, warp};
 
 /// Explains a picture and returns the drawing and its words.
 fn explain(folder: &Path, picture: &str, args: &[&str]) -> (String, String) {
@@ -52,7 +52,7 @@ fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
     let folder = fitted();
     let folder = folder.path();
     let c = artifact(folder, "model.upright");
-    let always = c.with_gate(upright::Part::new("always")).unwrap();
+    let always = c.with_part(Role::Gate, upright::Part::new("always")).unwrap();
     let moved =
         |path: &String| !always.predict(&picture(Path::new(path))).unwrap()[0].map.is_identity();
     let one = &tests(folder).into_iter().find(moved).unwrap();
@@ -60,7 +60,7 @@ fn an_explanation_shows_both_pictures_the_landscape_and_the_gates_reason() {
     for (gate, words) in
         [("always", "so the search rivals looked at 12 views"), ("never", "does not exceed")]
     {
-        let c = c.with_gate(upright::Part::new(gate)).unwrap();
+        let c = c.with_part(Role::Gate, upright::Part::new(gate)).unwrap();
         let answer = c.predict(&input).unwrap().remove(0);
         assert_eq!(answer.map.is_identity(), gate == "never", "the pictures would be the same");
         let view = warp(&input, &[View { item: 0, map: answer.map }], &c.config().resample);

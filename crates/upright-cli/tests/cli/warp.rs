@@ -58,7 +58,7 @@ fn wrong_poses_matrices_and_files_get_a_clear_error() {
         (vec!["in.png", "o.png", "--matrix", "1,2,3"], 2, "is not a matrix"),
         (vec!["in.png", "o.png", "--matrix", "1,1,0,1,1,0", "--inverse"], 2, "has no inverse"),
         (vec!["in.png", "o.png", "--padding", "mirror"], 2, "unknown padding `mirror`"),
-        (vec!["in.png", "o.xyz"], 2, "has no picture ending"),
+        (vec!["in.png", "o.xyz"], 2, "does not end like an image"),
         (vec!["no.png", "o.png"], 3, "no.png"),
     ] {
         let mut all = vec!["warp"];

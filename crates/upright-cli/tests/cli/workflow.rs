@@ -120,7 +120,7 @@ fn canonical_views_are_written_on_request() {
     let c = artifact(folder, "model.upright");
     let mut turned = 0;
     for gate in ["always", "never"] {
-        let c = c.with_gate(upright::Part::new(gate)).unwrap();
+        let c = c.with_part(upright::Role::Gate, upright::Part::new(gate)).unwrap();
         let args = ["--gate", gate, "--views", gate, "--limit", "5", "--quiet"];
         let rows = rows(folder, &args);
         let files = std::fs::read_dir(folder.join(gate)).unwrap();

@@ -44,7 +44,7 @@ pub(super) const FORMAT: Format = Format {
     ..Format::BASE
 };
 
-const FIX: &str = "write one object a line: {\"path\": \"a.png\", \"label\": 3}";
+const FIX: &str = "write one object per line: {\"path\": \"a.png\", \"label\": 3}";
 
 fn lines(path: &Path) -> Result<Vec<Line>> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;

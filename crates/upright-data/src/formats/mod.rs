@@ -219,7 +219,7 @@ mod tests {
                 "svg, QuickDraw ndjson, npy npz of [N,L,3] or [N,L,2]; also as .gz",
                 "svg",
             ),
-            (SignalKind::Clouds, "off ply pcd xyz, npy npz of [N,P,3]; also as .gz", "off"),
+            (SignalKind::Cloud, "off ply pcd xyz, npy npz of [N,P,3]; also as .gz", "off"),
         ] {
             assert_eq!((supported(kind).as_str(), super::usual(kind)), (text, usual));
         }
@@ -250,7 +250,7 @@ mod tests {
     fn text_is_a_cloud_only_if_it_holds_points() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
-        for (text, kind) in [("1 2 3\n4 5 6\n", Some(SignalKind::Clouds)), ("read me\n", None)] {
+        for (text, kind) in [("1 2 3\n4 5 6\n", Some(SignalKind::Cloud)), ("read me\n", None)] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(other(&path, SignalKind::Image), kind, "{text}");
         }

@@ -25,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     about: "A numpy array of one sketch or cloud, or of many.",
     endings: &[".npy"],
     called: "npy",
-    kinds: &[SignalKind::Strokes, SignalKind::Clouds],
+    kinds: &[SignalKind::Strokes, SignalKind::Cloud],
     shapes,
     sniff,
     read: Read::Either(one, open),
@@ -81,7 +81,7 @@ pub(super) fn shapes(kind: SignalKind) -> &'static str {
     match kind {
         SignalKind::Image => "",
         SignalKind::Strokes => "[N,L,3] or [N,L,2]",
-        SignalKind::Clouds => "[N,P,3]",
+        SignalKind::Cloud => "[N,P,3]",
     }
 }
 
@@ -139,7 +139,7 @@ fn item(
 
 fn scaled(array: &Array, kind: SignalKind, from: usize, count: usize) -> Vec<f32> {
     let mut values = array.floats(from, count);
-    if kind == SignalKind::Clouds && array.number() == Number::Signed(2) {
+    if kind == SignalKind::Cloud && array.number() == Number::Signed(2) {
         for v in &mut values {
             *v /= SHORT;
         }
@@ -180,7 +180,7 @@ impl Stack {
             let found = Found::Nothing("an empty array");
             return Err(Error::Empty { path: path.into(), kind, found });
         }
-        if kind == SignalKind::Clouds && points > cloud::POINT_CAP {
+        if kind == SignalKind::Cloud && points > cloud::POINT_CAP {
             return Err(bad(format!("{points} points, the limit is {}", cloud::POINT_CAP)));
         }
         Ok(Stack { name: path.display().to_string(), array, kind, rows, columns })
@@ -230,7 +230,7 @@ mod tests {
 
     fn options(kind: SignalKind) -> Options {
         let signal = match kind {
-            SignalKind::Clouds => Signal::Cloud { points: 2 },
+            SignalKind::Cloud => Signal::Cloud { points: 2 },
             _ => Signal::Strokes { length: 4 },
         };
         Options::new(Want::Labelled, signal)
@@ -249,7 +249,7 @@ mod tests {
         std::fs::write(folder.path().join("set-test-labels.csv"), "name,label\na,7\nb,0\n")
             .unwrap();
         assert_eq!(sniff(&path), Some(Holds::Many));
-        let opened = open(&path, &options(SignalKind::Clouds)).unwrap();
+        let opened = open(&path, &options(SignalKind::Cloud)).unwrap();
         assert_eq!(opened.labels, Labels::Numbers(vec![7, 0]));
         let Item::Cloud(cloud) = opened.items.item(0).unwrap().item else { panic!() };
         assert_eq!(cloud.points(), [[1.0, 0.0, -1.0], [0.0; 3]]);
@@ -261,9 +261,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         for (kind, shape, size) in [
-            (SignalKind::Clouds, "(2, 2, 2)", 8),
+            (SignalKind::Cloud, "(2, 2, 2)", 8),
             (SignalKind::Strokes, "(2, 1, 4)", 8),
-            (SignalKind::Clouds, "(1, 28, 28)", 784),
+            (SignalKind::Cloud, "(1, 28, 28)", 784),
         ] {
             std::fs::write(&path, npy("|u1", false, shape, &vec![0; size])).unwrap();
             let e = open(&path, &options(kind)).err().unwrap();
@@ -272,10 +272,10 @@ mod tests {
             assert!(fix.contains(shapes(kind).split(' ').next().unwrap()), "{fix}");
         }
         std::fs::write(&path, npy("|u1", false, "(0, 5, 3)", &[])).unwrap();
-        let e = open(&path, &options(SignalKind::Clouds)).err().unwrap();
+        let e = open(&path, &options(SignalKind::Cloud)).err().unwrap();
         assert_eq!(e.code(), "data::empty");
         std::fs::write(&path, npy("<f4", false, "(2, 3)", &floats(&[0.; 6]))).unwrap();
         assert_eq!(sniff(&path), Some(Holds::One));
-        assert!(one(&path, &options(SignalKind::Clouds)).is_ok());
+        assert!(one(&path, &options(SignalKind::Cloud)).is_ok());
     }
 }

@@ -73,7 +73,7 @@ fn open(path: &Path, options: &Options) -> Result<Set> {
 /// Opens the sketches or clouds of an archive: `x`, `data`, `points` or `strokes`; and, if it
 /// is there, `y` or `labels`.
 fn points(path: &Path, kind: SignalKind) -> Result<Set> {
-    let own = if kind == SignalKind::Clouds { "points" } else { "strokes" };
+    let own = if kind == SignalKind::Cloud { "points" } else { "strokes" };
     let mut npz = Npz::open(path)?;
     let array = first(&mut npz, path, ["x", own, "data"], own)?;
     let stack = npy::Stack::new(path, array, kind)?;

@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     about: "OFF meshes.",
     endings: &[".off"],
     called: "off",
-    kinds: &[SignalKind::Clouds],
+    kinds: &[SignalKind::Cloud],
     read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
     words: &["OFF", "COFF", "NOFF", "4OFF", "BINARY", "\n", "#"],
     examples: || {

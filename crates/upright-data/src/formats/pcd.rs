@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     about: "PCD clouds: text, binary or packed.",
     endings: &[".pcd"],
     called: "pcd",
-    kinds: &[SignalKind::Clouds],
+    kinds: &[SignalKind::Cloud],
     read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
     words: &[
         "FIELDS",

@@ -14,7 +14,7 @@ pub(super) const FORMAT: Format = Format {
     about: "PLY clouds and meshes, text or binary.",
     endings: &[".ply"],
     called: "ply",
-    kinds: &[SignalKind::Clouds],
+    kinds: &[SignalKind::Cloud],
     read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
     words: &[
         "ascii",

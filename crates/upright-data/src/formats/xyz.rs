@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
     about: "Points as lines of numbers.",
     endings: &[".xyz", ".pts", ".asc", ".txt"],
     called: "xyz",
-    kinds: &[SignalKind::Clouds],
+    kinds: &[SignalKind::Cloud],
     sniff,
     read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
     words: &["//", "#", ",", "\n", "\r"],

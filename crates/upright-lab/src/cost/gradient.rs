@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// Interleaved repetitions
     #[arg(long, default_value_t = 9)]
     runs: usize,
-    /// Items a micro-batch [default: what the engine likes]
+    /// Items per micro-batch [default: what the engine likes]
     #[arg(long)]
     micro_batch: Option<usize>,
 }
@@ -28,9 +28,9 @@ struct Line {
     /// Median over the runs of a pass with gradient relative to the mean of a pass without
     /// right before and one right after.
     ratio: f64,
-    /// Milliseconds an image without gradient, the least of all runs.
+    /// Milliseconds per image without gradient, the least of all runs.
     forward_ms: f64,
-    /// Milliseconds an image with gradient, the least of all runs.
+    /// Milliseconds per image with gradient, the least of all runs.
     gradient_ms: f64,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let model = args.network.load(Some(args.dim))?;
     prepare(args, &model)?;
     let features = read(&args.folder.join("bank"))?;
-    let cols = model.taps()[0].len();
+    let cols = model.taps()[0].features;
     let features = Matrix::new(features.len() / cols, cols, features)?;
     let (rows, logits) = (features.rows(), Matrix::zeros(features.rows(), model.classes()));
     let outputs = Outputs::new(logits, vec![features])?;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let ready = Ready {
         engine: model.engine(),
         micro_batch: model.micro_batch(),
-        tap: model.taps()[0].tensors().join(","),
+        tap: model.taps()[0].tensors.join(","),
         features: cols,
     };
     let c = always(model, config, rows, &state)?;
@@ -122,7 +122,7 @@ fn prepare(args: &Args, model: &Model) -> upright::Result<()> {
     eprintln!("features of {} samples ...", args.bank);
     let outputs = model.run(samples::digits(args.bank, 1)?.batch())?;
     write(&at("bank"), outputs.features[0].data())?;
-    let cols = model.taps()[0].len();
+    let cols = model.taps()[0].features;
     let mut identity = Matrix::zeros(cols, cols);
     (0..cols).for_each(|i| identity.row_mut(i)[i] = 1.0);
     write(&at("reduction"), model.taps()[0].reduction().pullback(&identity)?.data())

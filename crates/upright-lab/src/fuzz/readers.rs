@@ -79,7 +79,7 @@ fn signal(kind: SignalKind) -> Signal {
     match kind {
         SignalKind::Image => Signal::image(1, 1, 1),
         SignalKind::Strokes => Signal::Strokes { length: 8 },
-        SignalKind::Clouds => Signal::Cloud { points: 2 },
+        SignalKind::Cloud => Signal::Cloud { points: 2 },
     }
 }
 

@@ -9,8 +9,9 @@ use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use upright::internal::samples::{NAMES, SIZE};
 use upright::internal::tensor::argmax;
-use upright::samples::{NAMES, SIZE, digits};
+use upright::samples::digits;
 use upright::{Dataset, Samples};
 
 use super::Settings;

@@ -9,6 +9,7 @@ use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use upright::internal::samples as facts;
 use upright::internal::tensor::argmax;
 use upright::{Dataset, Samples, samples};
 
@@ -41,8 +42,8 @@ pub(super) const STROKES: Task = Task {
     signal: "strokes",
     rows: Rows::Strokes,
     data: samples::strokes,
-    names: samples::NAMES.split_at(10).0,
-    length: samples::STROKE_LENGTH,
+    names: facts::NAMES.split_at(10).0,
+    length: facts::STROKE_LENGTH,
     widths: &[32, 48, 64],
     kernel: 5,
     samples: 12_000,
@@ -55,8 +56,8 @@ pub(super) const SOLIDS: Task = Task {
     signal: "cloud",
     rows: Rows::Cloud,
     data: samples::solids,
-    names: samples::SOLID_NAMES,
-    length: samples::CLOUD_POINTS,
+    names: facts::SOLID_NAMES,
+    length: facts::CLOUD_POINTS,
     widths: &[32, 64, 128],
     kernel: 1,
     samples: 6_000,

@@ -20,8 +20,8 @@ impl Axis for Entry {
         pose[0] = self.domain.draw(unit[0]);
     }
 
-    fn settle(&self, pose: &mut [f32]) {
-        pose[0] = self.domain.settle(pose[0]);
+    fn confine(&self, pose: &mut [f32]) {
+        pose[0] = self.domain.confine(pose[0]);
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
@@ -49,6 +49,6 @@ impl Axis for Entry {
     }
 
     fn step(&self, pose: &mut [f32], step: &[f32]) {
-        pose[0] = self.domain.settle(pose[0] + step[0] * self.extent());
+        pose[0] = self.domain.confine(pose[0] + step[0] * self.extent());
     }
 }

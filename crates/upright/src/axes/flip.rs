@@ -44,7 +44,7 @@ impl Axis for Flip {
         pose[0] = self.values[((unit[0] * n as f32) as usize).min(n - 1)];
     }
 
-    fn settle(&self, pose: &mut [f32]) {
+    fn confine(&self, pose: &mut [f32]) {
         pose[0] = self.nearest(pose[0]);
     }
 
@@ -77,6 +77,6 @@ impl Axis for Flip {
         if step[0].abs() > 0.5 {
             pose[0] = 1.0 - pose[0];
         }
-        self.settle(pose);
+        self.confine(pose);
     }
 }

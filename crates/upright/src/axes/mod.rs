@@ -1,13 +1,13 @@
 //! Axes: the directions in which an input may have been transformed. An axis
 //! turns a few numbers of a pose into a [`Map`] and says where they live.
 //!
-//! One file per axis or family of axes; [`TABLE`] lists them. Adding one
-//! touches its file and its row.
+//! One file per axis or family of axes; [`rows`] lists them, [`add`] takes a
+//! row of one's own.
 
 use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::map::Map;
-use crate::registry::{Kind, Requires, find};
+use crate::registry::{self, Kind, Open, Requires, Row};
 
 mod entry;
 mod flip;
@@ -37,7 +37,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
     fn draw(&self, unit: &[f32], pose: &mut [f32]);
 
     /// Brings a pose back into the domain by the axis' own rule: wrap, reflect or round.
-    fn settle(&self, pose: &mut [f32]);
+    fn confine(&self, pose: &mut [f32]);
 
     /// Whether a pose lies in the domain, up to rounding.
     fn contains(&self, pose: &[f32]) -> bool;
@@ -90,7 +90,7 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Distance of two poses on the axis, as a share of the domain's extent;
+    /// Distance of two poses on the axis, as a fraction of the domain's extent;
     /// circular on a periodic axis.
     fn distance(&self, a: &[f32], b: &[f32]) -> f32;
 
@@ -98,14 +98,14 @@ pub trait Axis: Send + Sync + std::fmt::Debug {
     /// zero for a discrete axis.
     fn extent(&self) -> f32;
 
-    /// Moves a pose by `step`, a share of the extent, and settles it.
+    /// Moves a pose by `step`, a fraction of the extent, and confines it.
     fn step(&self, pose: &mut [f32], step: &[f32]);
 }
 
 /// How to make an axis: from its lower and upper bound, in the axis' unit.
 #[derive(Debug)]
 pub struct Make {
-    /// The unit the bounds are given in.
+    /// The unit the bounds are given in; where bounds are text, `radians` are written in degrees.
     pub unit: &'static str,
     /// The domain when none is set.
     pub domain: (f32, f32),
@@ -120,6 +120,7 @@ const NONE: &[Param] = &[];
 impl Requires for Make {}
 
 /// Every axis.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     rotate::KIND,
     shear::KIND_X,
@@ -136,10 +137,24 @@ pub const TABLE: &[Kind<Make>] = &[
     rotate::KIND_Z,
 ];
 
+static ROWS: Open<Make> = Open::new("axis", TABLE);
+
+/// Every axis, with those that were added.
+pub fn rows() -> Vec<Row> {
+    registry::rows(ROWS.rows())
+}
+
+/// Adds an axis of one's own, which is then known by its name in
+/// [`SpaceConfig::parse`](crate::SpaceConfig::parse) and in artifacts. It has no settings but
+/// its domain.
+pub fn add(row: &'static Kind<Make>) -> Result<()> {
+    ROWS.add(row)
+}
+
 /// The row of an axis.
 #[doc(hidden)]
 pub fn row(name: &str) -> Result<&'static Kind<Make>> {
-    find("axis", TABLE, name)
+    ROWS.find(name)
 }
 
 /// Makes the named axis, on its default domain or the one given.
@@ -185,7 +200,7 @@ impl Interval {
         (self.low + (self.high - self.low) * unit).clamp(self.low, self.high)
     }
 
-    pub(crate) fn settle(self, v: f32) -> f32 {
+    pub(crate) fn confine(self, v: f32) -> f32 {
         reflect(v, self.low, self.high)
     }
 

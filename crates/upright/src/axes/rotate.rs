@@ -128,8 +128,8 @@ impl Axis for Rotate {
         }
     }
 
-    fn settle(&self, pose: &mut [f32]) {
-        pose[0] = if self.periodic { self.wrap(pose[0]) } else { self.domain.settle(pose[0]) };
+    fn confine(&self, pose: &mut [f32]) {
+        pose[0] = if self.periodic { self.wrap(pose[0]) } else { self.domain.confine(pose[0]) };
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
@@ -166,6 +166,6 @@ impl Axis for Rotate {
 
     fn step(&self, pose: &mut [f32], step: &[f32]) {
         pose[0] += step[0] * self.extent();
-        self.settle(pose);
+        self.confine(pose);
     }
 }

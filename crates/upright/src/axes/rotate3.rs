@@ -2,7 +2,7 @@
 //!
 //! A pose is the first two columns of the matrix, `a` and `b`, as six numbers
 //! (Zhou et al., CVPR 2019). Any six numbers give a rotation by Gram-Schmidt:
-//! `b1 = a / |a|`, `b2 = normalised(b - <b1, b> b1)`, `b3 = b1 x b2`; settling
+//! `b1 = a / |a|`, `b2 = normalised(b - <b1, b> b1)`, `b3 = b1 x b2`; confining
 //! replaces `a`, `b` by `b1`, `b2`. Vectors without direction are replaced by
 //! coordinate axes.
 //!
@@ -49,14 +49,14 @@ pub(super) const KIND: Kind<Make> = Kind {
 /// The second irrational of the super-Fibonacci spiral, the root of `x^4 = x + 4`.
 const SPIRAL: f64 = 1.533_751_168_755_204_3;
 
-/// What is left of a vector without its part along another is rounding below this share.
+/// What is left of a vector without its part along another is rounding below this fraction.
 const ROUNDING: f64 = 1e-9;
 
 /// How far the columns of a rotation may be from orthonormal.
 const SLACK: f64 = 1e-4;
 
 /// A step of `s` in each of the six numbers, of random signs, turns by about `1.5 s` radians;
-/// with this extent a share `s` of it in each turns by `s sqrt(3) pi`, as three axes of their own
+/// with this extent a fraction `s` of it in each turns by `s sqrt(3) pi`, as three axes of their own
 /// would. The paper's neighbourhood, 0.1 to either side, is a box of 0.055 of it.
 const EXTENT: f32 = 3.6;
 
@@ -140,12 +140,12 @@ impl Axis for Rotate3 {
         write(&around([ring * cos_v, ring * sin_v, z], angle), pose);
     }
 
-    fn settle(&self, pose: &mut [f32]) {
+    fn confine(&self, pose: &mut [f32]) {
         let m = matrix(pose);
         if self.whole || self.angles.contains(angle(&m) as f32) {
             return write(&m, pose);
         }
-        let inside = self.angles.settle(angle(&m) as f32);
+        let inside = self.angles.confine(angle(&m) as f32);
         write(&with_angle(&m, f64::from(inside)), pose);
     }
 
@@ -207,7 +207,7 @@ impl Axis for Rotate3 {
         let turn = about(2 - line.min(2), TAU * (f64::from(unit) - 0.5));
         write(&product(&turn, &matrix(pose)), pose);
         if !self.whole {
-            self.settle(pose);
+            self.confine(pose);
         }
     }
 
@@ -223,7 +223,7 @@ impl Axis for Rotate3 {
         Some(angle as f32)
     }
 
-    /// The angle between two rotations, as a share of pi.
+    /// The angle between two rotations, as a fraction of pi.
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
         let squares: f64 = matrix(a).iter().zip(matrix(b)).map(|(a, b)| (a - b) * (a - b)).sum();
         let sine = (squares / 8.0).sqrt().min(1.0);
@@ -238,6 +238,6 @@ impl Axis for Rotate3 {
         for (v, s) in pose.iter_mut().zip(step) {
             *v += s * self.extent();
         }
-        self.settle(pose);
+        self.confine(pose);
     }
 }

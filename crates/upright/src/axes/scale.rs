@@ -80,8 +80,8 @@ impl Axis for Scale {
         pose[0] = exp(self.domain.draw(unit[0]));
     }
 
-    fn settle(&self, pose: &mut [f32]) {
-        pose[0] = exp(self.domain.settle(ln(pose[0].max(1e-6))));
+    fn confine(&self, pose: &mut [f32]) {
+        pose[0] = exp(self.domain.confine(ln(pose[0].max(1e-6))));
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
@@ -109,6 +109,6 @@ impl Axis for Scale {
 
     fn step(&self, pose: &mut [f32], step: &[f32]) {
         let v = ln(pose[0].max(1e-6)) + step[0] * self.extent();
-        pose[0] = exp(self.domain.settle(v));
+        pose[0] = exp(self.domain.confine(v));
     }
 }

@@ -264,7 +264,7 @@ fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<Stri
         1 => ", and so has another class".into(),
         count => format!(", and so have {count} other classes"),
     };
-    Some(short(&format!("class `{}`", model.class_name(class)), n, &others))
+    Some(short(&format!("class `{}`", model.class_name(class as u32)), n, &others))
 }
 
 /// Measures accuracy before and after on samples that nothing was fitted on.

@@ -53,7 +53,7 @@ impl Taps {
         };
         let all = model.taps();
         let numbered = |meant: &dyn Fn(&str) -> bool| -> Option<Vec<usize>> {
-            let taps: Vec<usize> = (0..all.len()).filter(|&i| meant(all[i].name())).collect();
+            let taps: Vec<usize> = (0..all.len()).filter(|&i| meant(&all[i].name)).collect();
             Some(taps).filter(|t| !t.is_empty() && t.len() < all.len())
         };
         let own = proposer::row(&parts[Role::Proposer].name)?.make.taps;

@@ -214,28 +214,13 @@ impl Canonicalizer {
         self.fitted.states()
     }
 
-    /// The same with another part for a role, which must need no fit.
+    /// The same with another part for a role, which must need no fit: any search, the gates
+    /// `always` and `never`, a `threshold` whose tau is given, the readout `lowest`, a `vote`
+    /// whose temperature is given.
     pub fn with_part(&self, role: Role, part: Part) -> Result<Self> {
         let fitted = self.fitted.with(role, &part, &self.space)?;
         let config = Arc::new(Config::clone(&self.config).with(role, part));
         Ok(Canonicalizer { fitted, config, ..self.clone() })
-    }
-
-    /// The same behind another search.
-    pub fn with_search(&self, search: Part) -> Result<Self> {
-        self.with_part(Role::Search, search)
-    }
-
-    /// The same behind another gate, which must need no calibration (`always`, `never`, or a
-    /// `threshold` whose tau is given).
-    pub fn with_gate(&self, gate: Part) -> Result<Self> {
-        self.with_part(Role::Gate, gate)
-    }
-
-    /// The same behind another readout, which must need no calibration (`lowest`, or a `vote`
-    /// whose temperature is given).
-    pub fn with_readout(&self, readout: Part) -> Result<Self> {
-        self.with_part(Role::Readout, readout)
     }
 
     /// The same with another budget.
@@ -261,13 +246,11 @@ impl Canonicalizer {
     }
 
     /// The fitted gate.
-    #[doc(hidden)]
     pub fn gate(&self) -> &dyn Gate {
         self.fitted.gate.as_ref()
     }
 
     /// The fitted score.
-    #[doc(hidden)]
     pub fn score(&self) -> &dyn Score {
         self.fitted.score.as_ref()
     }
@@ -290,7 +273,6 @@ impl Canonicalizer {
     }
 
     /// Energies of inputs as they are, and what the bare model says.
-    #[doc(hidden)]
     pub fn raw(&self, batch: &Batch) -> Result<(Outputs, Vec<f32>)> {
         let (outputs, energies, _) = self.identity(batch)?;
         Ok((outputs, energies))

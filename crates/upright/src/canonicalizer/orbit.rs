@@ -54,7 +54,6 @@ impl Canonicalizer {
     ///
     /// The poses follow from the seed and the input's content. Images are clamped to 0..1, as
     /// transformed data are.
-    #[doc(hidden)]
     pub fn orbits(&self, batch: &Batch, copies: usize, seed: u64) -> Result<Vec<Orbit>> {
         let copies = copies.max(1);
         let resample = Resample { clamp: true, ..self.config.resample.clone() };

@@ -35,11 +35,23 @@ pub struct TuneConfig {
     /// Views of each input that scores are compared on.
     pub views: usize,
     /// Share of inputs that come transformed.
-    pub share: f64,
+    pub transformed: f64,
     /// Points of upright accuracy that may be lost.
     pub drop: f64,
-    /// Trials, or time, for the score; the search gets a third of it on top.
-    pub protocol: Protocol,
+    /// Trials of a score on each of three parts of these samples.
+    pub first: usize,
+    /// Trials of a score on all of them, and of a search.
+    pub second: usize,
+    /// Time for the score instead of numbers of trials, which then say how it is divided; the
+    /// search gets three tenths of it on top.
+    pub time: Option<Duration>,
+}
+
+impl TuneConfig {
+    fn protocol(&self) -> Protocol {
+        let (first, second, time) = (self.first, self.second, self.time);
+        Protocol { first, second, time, ..Protocol::default() }
+    }
 }
 
 impl Default for TuneConfig {
@@ -60,9 +72,11 @@ impl Default for TuneConfig {
             samples: 360,
             bank: 4000,
             views: 40,
-            share: 0.5,
+            transformed: 0.5,
             drop: 1.0,
-            protocol: Protocol { first: 12, second: 12, ..Protocol::default() },
+            first: 12,
+            second: 12,
+            time: None,
         }
     }
 }
@@ -125,7 +139,7 @@ impl Config {
         let taps = candidates(&load(&[Tap::auto()])?, self.seed, load);
         let model = load(&taps)?;
         let (bank, held) = self.tuning_split(data, tune);
-        let worth = Worth { share: tune.share, drop: tune.drop };
+        let worth = Worth { share: tune.transformed, drop: tune.drop };
         let label = format!(
             "{} on {} + {} samples, budget {}, {}",
             model.fingerprint(),
@@ -139,7 +153,7 @@ impl Config {
         let views = tune.views.min(self.budget).max(1);
         let mut replay =
             Replay::build(self, &bare, (data.bank, &bank), &held, (views, worth), watch.watch)?;
-        let scores = tune.protocol.run(setup, log, &mut replay, watch.stop, watch.trial)?;
+        let scores = tune.protocol().run(setup, log, &mut replay, watch.stop, watch.trial)?;
         drop(replay);
         let mut report = TuneReport {
             config: self.clone(),
@@ -172,9 +186,8 @@ impl Config {
             ),
         );
         let protocol = Protocol {
-            second: tune.protocol.second,
-            time: tune.protocol.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
-            ..tune.protocol.clone()
+            time: tune.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
+            ..tune.protocol()
         };
         let held = held.fewer(tune.samples / 3);
         let mut searches = Searches { c, held: &held, worth };
@@ -303,7 +316,7 @@ impl Objective for Searches<'_, '_> {
     fn evaluate(&mut self, point: &Point, _: Subset, report: &mut Report<'_>) -> Result<f64> {
         let part = knobs::part(point, SEARCH)
             .ok_or_else(|| Error::Tune { why: "the point names no search".into(), hint: None })?;
-        let c = self.c.with_search(part)?;
+        let c = self.c.with_part(Role::Search, part)?;
         let mut cases: Vec<(bool, Case)> = Vec::new();
         for (step, (upright, transformed)) in self.held.slices(SLICES).enumerate() {
             for (kind, rows) in [(true, upright), (false, transformed)] {

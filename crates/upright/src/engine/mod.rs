@@ -42,10 +42,10 @@ pub struct Value {
     pub data: Numbers,
 }
 
-/// A network ready to run: a graph on one of the engines in [`TABLE`], or whatever somebody
+/// A network ready to run: a graph on one of the built-in engines, or whatever somebody
 /// else runs (see [`crate::model::Model::from_engine`]).
 pub trait Engine: Send + Sync + std::fmt::Debug {
-    /// The engine's name, in [`TABLE`] if it is one of those.
+    /// The engine's name.
     fn name(&self) -> &'static str;
 
     /// Runs that may go on at the same time, each on a lane of its own; at least 1.
@@ -145,8 +145,7 @@ pub fn row(name: &str) -> Result<&'static Kind<Make>> {
 }
 
 /// Prepares a graph on the named engine; see [`Load`].
-#[doc(hidden)]
-pub fn load(
+pub(crate) fn load(
     engine: &str,
     graph: &Graph,
     tensors: &[String],

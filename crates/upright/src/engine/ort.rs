@@ -1,4 +1,4 @@
-//! ONNX Runtime, from a shared library that is looked for at run time: the
+//! ONNX Runtime, from a shared library that is found at run time: the
 //! file or folder that `ORT_DYLIB_PATH` names, else wherever the system keeps
 //! its libraries.
 //!

@@ -13,12 +13,15 @@ use crate::registry::Kind;
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "best-mix",
-    about: "best accuracy when `share` of the inputs is transformed",
-    params: &[Param::real("share", 0.5, 0.0, 1.0, "share of inputs that come transformed"), DROP],
+    about: "best accuracy when a share `transformed` of the inputs is transformed",
+    params: &[
+        Param::real("transformed", 0.5, 0.0, 1.0, "share of inputs that come transformed"),
+        DROP,
+    ],
     make: Make { searched: true, fit, load },
 };
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
-    let (share, drop) = (settings.real("share"), settings.real("drop"));
+    let (share, drop) = (settings.real("transformed"), settings.real("drop"));
     Ok(Box::new(choose(KIND.name, calibration, share, drop)?))
 }

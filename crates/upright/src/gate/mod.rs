@@ -2,7 +2,7 @@
 //! knows the energy and the predicted class of the input as it is (`raw`) and
 //! of the best view found (`best`).
 //!
-//! [`TABLE`] lists them, one file per gate; [`add`] takes a row of one's own.
+//! One file per gate; `Role::Gate.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -16,10 +16,9 @@ mod margin;
 mod max_drop;
 mod never;
 mod threshold;
-mod tradeoff;
+pub(crate) mod tradeoff;
 
 pub(crate) use tradeoff::potential;
-pub use tradeoff::{Point, curve, curve_behind};
 
 /// What a gate is told of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +47,8 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
     fn tau(&self) -> f32;
 
     /// What the gate compared to decide about this very input, and about a view of it, if one
-    /// was found. Agrees with [`Gate::search`] and [`Gate::accept`].
+    /// was found. Agrees with [`Gate::search`] and [`Gate::accept`]; a gate that does not accept
+    /// every lower view says by [`Reason::overtaken`] how clear one must be.
     fn reason(&self, raw: Look, best: Option<Look>) -> Reason {
         Reason {
             searched: self.search(raw),
@@ -98,10 +98,10 @@ pub struct Case {
     pub truth: Option<u32>,
 }
 
+#[cfg(test)]
 impl Case {
     /// An input of which only the energy is known.
-    #[doc(hidden)]
-    pub fn unsearched(energy: f32) -> Self {
+    pub(crate) fn unsearched(energy: f32) -> Self {
         Case { raw: Look { energy, label: 0 }, best: None, truth: None }
     }
 }
@@ -139,6 +139,7 @@ impl Requires for Make {
 }
 
 /// Every gate.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     always::KIND,
     never::KIND,
@@ -162,8 +163,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a gate.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

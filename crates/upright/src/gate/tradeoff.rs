@@ -10,7 +10,6 @@ use crate::stats::Share;
 
 /// One threshold and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[doc(hidden)]
 pub struct Point {
     /// Inputs with a higher energy are searched; infinite at the `never` end, which JSON
     /// writes as null.
@@ -57,18 +56,10 @@ struct Flip {
     searched: bool,
 }
 
-/// Every threshold of interest at one margin, from `never` to `always`. Inputs without a
-/// label or without a search are left out.
-#[doc(hidden)]
-pub fn curve(calibration: &Calibration, margin: f32) -> Vec<Point> {
-    let scale = Scale::new(margin, calibration);
-    sweep(calibration, |raw, best| scale.clear(raw.energy, best.energy))
-}
-
-/// As [`curve`], with views believed where a fitted gate believes them: only its threshold
-/// moves.
-#[doc(hidden)]
-pub fn curve_behind(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
+/// Every threshold of interest, from `never` to `always`, with views believed where a fitted
+/// gate believes them: only its threshold moves. Inputs without a label or without a search are
+/// left out.
+pub fn curve(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
     sweep(cases, |raw, best| gate.accept(raw, best))
 }
 
@@ -205,7 +196,9 @@ mod tests {
     #[test]
     fn the_curve_walks_from_never_to_always() {
         let (upright, transformed) = cases();
-        let points = curve(&Calibration { upright: &upright, transformed: &transformed }, 0.0);
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let always = crate::gate::fit(&crate::config::Part::new("always"), &calibration).unwrap();
+        let points = curve(always.as_ref(), &calibration);
         let seen: Vec<(f32, usize, usize, usize)> =
             points.iter().map(|p| (p.tau, p.upright.hits, p.transformed.hits, p.harmed)).collect();
         let low = f32::NEG_INFINITY;
@@ -221,15 +214,12 @@ mod tests {
         );
     }
 
-    /// The gate `always` believes any lower view, as a margin of 0 does.
     #[test]
-    fn the_curve_behind_a_gate_follows_what_the_gate_believes() {
+    fn the_curve_follows_what_the_gate_believes() {
         let (upright, transformed) = cases();
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let always = crate::gate::fit(&crate::config::Part::new("always"), &calibration).unwrap();
-        assert_eq!(curve_behind(always.as_ref(), &calibration), curve(&calibration, 0.0));
         let strict = Margin::new(0.0, Scale::new(1.0, &calibration));
-        assert!(curve_behind(&strict, &calibration).iter().all(|p| p.harmed == 0));
+        assert!(curve(&strict, &calibration).iter().all(|p| p.harmed == 0));
     }
 
     #[test]

@@ -50,10 +50,7 @@ pub(super) fn signal(
         if !fits(&signal.shape()) {
             return Err(bad(&format!("it cannot take items of {:?}", signal.shape())));
         }
-        return match signal {
-            Signal::Image { channels, .. } => Ok((signal, said.resolve(channels)?)),
-            _ => Ok((signal, plain())),
-        };
+        return Ok((signal, preprocess(signal, said)?));
     }
     let kind = match options.kind {
         Some(kind) => Some(kind),
@@ -78,7 +75,7 @@ pub(super) fn signal(
                 Some(SignalKind::Strokes) => Signal::Strokes { length: rows },
                 Some(_) => Signal::Cloud { points: rows },
                 None => {
-                    return Err(open("it may take strokes or point clouds", Hint::SaySignal));
+                    return Err(open("it may take strokes or a point cloud", Hint::SaySignal));
                 }
             };
             if signal.size() == 0 {
@@ -103,13 +100,21 @@ fn named(name: &str) -> Option<SignalKind> {
     if has(&["stroke", "sketch", "draw"]) {
         Some(SignalKind::Strokes)
     } else if has(&["point", "cloud", "xyz", "pcd", "vert"]) {
-        Some(SignalKind::Clouds)
+        Some(SignalKind::Cloud)
     } else {
         None
     }
 }
 
 /// No preprocessing.
+/// How items of this size are prepared, as far as they are images.
+pub(super) fn preprocess(signal: Signal, said: Overrides) -> Result<Preprocess> {
+    match signal {
+        Signal::Image { channels, .. } => said.resolve(channels),
+        _ => Ok(plain()),
+    }
+}
+
 fn plain() -> Preprocess {
     Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }
 }

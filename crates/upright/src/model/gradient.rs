@@ -56,7 +56,7 @@ struct Graphs {
 #[derive(Debug)]
 struct Back {
     engine: Box<dyn Engine>,
-    seeds: Vec<String>,
+    ends: Vec<String>,
     shapes: Vec<Vec<usize>>,
     items: usize,
 }
@@ -154,16 +154,23 @@ impl Model {
             Some(pooled) => self.network.projected(pooled),
             None => self.network.no_outputs()?,
         };
-        let seeds = self.network.seeds(seen.len(), &d(&seen)?)?;
+        let derivatives = self.network.derivatives(seen.len(), &d(&seen)?)?;
         let back = |lane, at: usize, piece: &Piece| {
             let from = piece.items[0] - items.start;
             let rows = from..from + piece.count;
             match &ways.by {
                 By::Graphs(graphs) => {
                     let way = many.filter(|many| many.items == piece.items.len());
-                    self.back(graphs, way.unwrap_or(&graphs.few), lane, &kept[at], &seeds, rows)
+                    self.back(
+                        graphs,
+                        way.unwrap_or(&graphs.few),
+                        lane,
+                        &kept[at],
+                        &derivatives,
+                        rows,
+                    )
                 }
-                By::Engine => self.back_by_engine(lane, batch, piece, &seeds, rows),
+                By::Engine => self.back_by_engine(lane, batch, piece, &derivatives, rows),
             }
         };
         let parts = self.batching.each(engine, ways.lane_matters, &pieces, back)?;
@@ -192,26 +199,26 @@ impl Model {
         Ok((values, seen))
     }
 
-    /// The way back for a micro-batch, whose items are some rows of the seeds.
+    /// The way back for a micro-batch, whose items are some rows of the derivatives.
     fn back(
         &self,
         graphs: &Graphs,
         way: &Back,
         lane: Lane,
         values: &[Value],
-        seeds: &[Option<Matrix>],
+        derivatives: &[Option<Matrix>],
         rows: Range<usize>,
     ) -> Result<Vec<f32>> {
-        let mut filled = Vec::with_capacity(seeds.len());
-        for (shape, seed) in way.shapes.iter().zip(seeds) {
-            filled.push(filled_up(shape, seed.as_ref(), &rows)?);
+        let mut filled = Vec::with_capacity(derivatives.len());
+        for (shape, derivative) in way.shapes.iter().zip(derivatives) {
+            filled.push(filled_up(shape, derivative.as_ref(), &rows)?);
         }
         let mut inputs = Vec::with_capacity(graphs.kept.len() + filled.len());
         for (name, at) in &graphs.kept {
             let v = &values[*at];
             inputs.push(Input { name, shape: &v.shape, data: &v.data });
         }
-        for ((name, shape), data) in way.seeds.iter().zip(&way.shapes).zip(&filled) {
+        for ((name, shape), data) in way.ends.iter().zip(&way.shapes).zip(&filled) {
             inputs.push(Input { name, shape, data });
         }
         let mut values = way.engine.run_on(lane, &inputs, &[0])?;
@@ -225,22 +232,22 @@ impl Model {
         lane: Lane,
         batch: &Batch<'_>,
         piece: &Piece,
-        seeds: &[Option<Matrix>],
+        derivatives: &[Option<Matrix>],
         rows: Range<usize>,
     ) -> Result<Vec<f32>> {
         let items = piece.items.len();
         let logits = [self.classes()];
-        let shapes = std::iter::once(&logits[..]).chain((1..seeds.len()).map(|at| {
+        let shapes = std::iter::once(&logits[..]).chain((1..derivatives.len()).map(|at| {
             let tap = self.network.taps.iter().find(|tap| tap.places == [at]);
-            tap.map_or(&[][..], |tap| tap.shape())
+            tap.map_or(&[][..], |tap| &tap.shape)
         }));
-        let value = |(shape, seed): (&[usize], &Option<Matrix>)| {
-            let Some(seed) = seed else { return Ok(None) };
+        let value = |(shape, derivative): (&[usize], &Option<Matrix>)| {
+            let Some(derivative) = derivative else { return Ok(None) };
             let shape: Vec<usize> = [items].iter().chain(shape).copied().collect();
-            let data = filled_up(&shape, Some(seed), &rows)?.into();
+            let data = filled_up(&shape, Some(derivative), &rows)?.into();
             Ok(Some(Value { shape, data }))
         };
-        let d = shapes.zip(seeds).map(value).collect::<Result<Vec<_>>>()?;
+        let d = shapes.zip(derivatives).map(value).collect::<Result<Vec<_>>>()?;
         let data = self.description.preprocess.normalise(&piece.of(batch));
         let shape = self.description.shape(items);
         let input = Input { name: &self.network.input, shape: &shape, data: &data };
@@ -288,10 +295,12 @@ impl Model {
         let piece = Piece { items: (0..items).collect(), count: items };
         let (kept, pooled) = self.there(ways, lane, &batch, &piece)?;
         let seen = self.network.projected(pooled);
-        let seeds = self.network.seeds(items, &same(&seen))?;
+        let derivatives = self.network.derivatives(items, &same(&seen))?;
         let gradient = match &ways.by {
-            By::Graphs(graphs) => self.back(graphs, &graphs.few, lane, &kept, &seeds, 0..items)?,
-            By::Engine => self.back_by_engine(lane, &batch, &piece, &seeds, 0..items)?,
+            By::Graphs(graphs) => {
+                self.back(graphs, &graphs.few, lane, &kept, &derivatives, 0..items)?
+            }
+            By::Engine => self.back_by_engine(lane, &batch, &piece, &derivatives, 0..items)?,
         };
         Ok(seen.logits.data().iter().chain(&gradient).map(|v| v.to_bits()).collect())
     }
@@ -331,7 +340,7 @@ impl Model {
         let built = gradient::build(graph, input, &shape, &self.network.tensors, &once)?;
         let (graph, kept) = built.backward()?;
         let engine = self.loaded(&graph, &[built.output])?;
-        Ok((Back { engine, seeds: built.seeds, shapes: built.shapes, items }, kept))
+        Ok((Back { engine, ends: built.ends, shapes: built.shapes, items }, kept))
     }
 
     /// The way back for large micro-batches, if made-up items get the same bits from it.
@@ -376,12 +385,17 @@ fn same(seen: &Outputs) -> Cotangents {
 }
 
 /// Some rows of a derivative as a tensor of a shape, filled up with zeros.
-fn filled_up(shape: &[usize], seed: Option<&Matrix>, rows: &Range<usize>) -> Result<Vec<f32>> {
+fn filled_up(
+    shape: &[usize],
+    derivative: Option<&Matrix>,
+    rows: &Range<usize>,
+) -> Result<Vec<f32>> {
     let mut data = vec![0.0; shape.iter().product()];
-    if let Some(seed) = seed {
-        let from = &seed.data()[rows.start * seed.cols()..rows.end * seed.cols()];
+    if let Some(derivative) = derivative {
+        let from = &derivative.data()[rows.start * derivative.cols()..rows.end * derivative.cols()];
         let to = data.get_mut(..from.len());
-        to.ok_or_else(|| Error::shape("derivative", shape, seed.cols()))?.copy_from_slice(from);
+        to.ok_or_else(|| Error::shape("derivative", shape, derivative.cols()))?
+            .copy_from_slice(from);
     }
     Ok(data)
 }

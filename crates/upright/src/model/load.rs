@@ -103,7 +103,7 @@ pub(super) fn ready(
         *class_names = describe::class_names(graph, network.classes);
     }
     let first = network.taps.first();
-    let keeps = first.is_some_and(|t| t.tensors() == ending.features && t.reduction.keeps());
+    let keeps = first.is_some_and(|t| t.tensors == ending.features && t.reduction.keeps());
     if let Some(head) = &ending.head
         && keeps
         && network.agrees(head, &values, batch.len())?

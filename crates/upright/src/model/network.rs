@@ -93,7 +93,7 @@ impl Network {
     pub(super) fn no_outputs(&self) -> Result<Outputs> {
         Outputs::new(
             Matrix::zeros(0, self.classes),
-            self.taps.iter().map(|t| Matrix::zeros(0, t.len())).collect(),
+            self.taps.iter().map(|t| Matrix::zeros(0, t.features)).collect(),
         )
     }
 
@@ -139,31 +139,31 @@ impl Network {
     }
 
     /// For each tensor the engine computes, the derivative with respect to its rows.
-    pub(super) fn seeds(&self, rows: usize, d: &Cotangents) -> Result<Vec<Option<Matrix>>> {
+    pub(super) fn derivatives(&self, rows: usize, d: &Cotangents) -> Result<Vec<Option<Matrix>>> {
         let check = |what: &str, m: &Matrix, cols: usize| {
             if (m.rows(), m.cols()) == (rows, cols) {
                 return Ok(());
             }
             Err(Error::shape(what, (rows, cols), (m.rows(), m.cols())))
         };
-        let mut seeds: Vec<Option<Matrix>> = vec![None; self.tensors.len()];
+        let mut derivatives: Vec<Option<Matrix>> = vec![None; self.tensors.len()];
         if let Some(m) = &d.logits {
             check("derivative of the logits", m, self.classes)?;
-            seeds[0] = Some(m.clone());
+            derivatives[0] = Some(m.clone());
         }
         if d.features.len() > self.taps.len() {
             return Err(Error::shape("taps", self.taps.len(), d.features.len()));
         }
         for (tap, m) in self.taps.iter().zip(&d.features) {
             let Some(m) = m else { continue };
-            check("derivative of the features", m, tap.len())?;
+            check("derivative of the features", m, tap.features)?;
             let back = tap.reduction.pullback(m)?;
             let mut from = 0;
             for (&at, &cols) in tap.places.iter().zip(&tap.widths) {
                 let part = |i: usize| &back.row(i)[from..from + cols];
                 let data: Vec<f32> = (0..rows).flat_map(|i| part(i).iter().copied()).collect();
                 from += cols;
-                match &mut seeds[at] {
+                match &mut derivatives[at] {
                     Some(sum) => {
                         sum.data_mut().iter_mut().zip(&data).for_each(|(s, d)| *s += d);
                     }
@@ -171,7 +171,7 @@ impl Network {
                 }
             }
         }
-        Ok(seeds)
+        Ok(derivatives)
     }
 }
 

@@ -57,17 +57,18 @@ impl Tap {
 /// How to load a model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
-    /// What to tap, in the order of [`crate::outputs::Outputs::features`]. By default
-    /// `auto`, [`Tap::middle`] and [`Tap::late`].
+    /// What to tap, in the order of [`Outputs::features`](crate::Outputs::features). By default
+    /// `auto`, [`Tap::middle`] and [`Tap::late`]; with none there are logits only.
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,
     /// Preprocessing to use as it is, whatever anything else says; an artifact keeps it so.
+    #[doc(hidden)]
     pub exact: Option<Preprocess>,
     /// The tensor of logits; by default the output of that name, or the first of rank 2.
     pub output: Option<String>,
     /// What one item is and how large; by default read off the input's shape, the model's
-    /// metadata (`signal`: `image`, `strokes` or `clouds`) and the input's name.
+    /// metadata (`signal`: `image`, `strokes` or `cloud`) and the input's name.
     pub signal: Option<Signal>,
     /// What one item is, its size read off the input's shape.
     #[serde(skip)]
@@ -75,13 +76,13 @@ pub struct Options {
     /// Rows of strokes or points of a cloud, where the model leaves them open.
     #[serde(skip)]
     pub rows: Option<usize>,
-    /// Items a micro-batch, by default what the engine likes; a batch size fixed in the model
+    /// Items per micro-batch, by default what the engine likes; a batch size fixed in the model
     /// goes first.
     pub micro_batch: Option<usize>,
     /// Threads of the engine; by default one per core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
-    /// The engine's name in [`crate::engine::TABLE`], or `auto`.
+    /// The engine's name, `rten` or `ort`, or `auto` for the fastest that is there.
     pub engine: String,
 }
 
@@ -99,12 +100,5 @@ impl Default for Options {
             threads: None,
             engine: "rten".into(),
         }
-    }
-}
-
-impl Options {
-    /// Nothing tapped: logits only.
-    pub fn logits_only() -> Self {
-        Options { taps: vec![], ..Options::default() }
     }
 }

@@ -7,13 +7,13 @@ use super::batching::Size;
 use super::description::Description;
 use super::network::Network;
 use super::taps::{self, Asked};
-use super::{Model, Options, Tap, load};
+use super::{Model, Options, Tap, describe, load};
 use crate::engine::{Engine, Lanes};
 use crate::error::{Error, Result};
 use crate::onnx::Ending;
 use crate::onnx::facts::Facts;
 use crate::outputs::Head;
-use crate::preprocess::{Channels, Preprocess};
+use crate::preprocess::Overrides;
 use crate::tensor::Signal;
 
 /// Items per micro-batch, unless told.
@@ -33,8 +33,8 @@ pub struct ModelInfo {
     pub fingerprint: String,
     /// What one item is.
     pub signal: Signal,
-    /// How pictures are prepared and normalised; by default not at all.
-    pub preprocess: Preprocess,
+    /// How pictures are prepared and images normalised; by default not at all.
+    pub preprocess: Overrides,
     /// What the engine computes besides the logits, in the order in which it gives it. Taps of
     /// one name are one tensor.
     pub taps: Vec<Tap>,
@@ -55,7 +55,7 @@ impl ModelInfo {
             name,
             fingerprint,
             signal,
-            preprocess: Preprocess { channels: Channels::AsGiven, ..Preprocess::default() },
+            preprocess: Overrides::default(),
             taps: vec![],
             head: None,
             class_names: None,
@@ -78,6 +78,7 @@ impl Model {
         }
         let tensors = taps::tensors(LOGITS, &asked);
         let given = info.head.is_some();
+        let preprocess = describe::preprocess(info.signal, info.preprocess)?;
         let description = Description {
             options: Options {
                 taps: info.taps,
@@ -88,7 +89,7 @@ impl Model {
             name: info.name,
             fingerprint: info.fingerprint,
             signal: info.signal,
-            preprocess: info.preprocess,
+            preprocess,
             output: LOGITS.into(),
             ending: Ending {
                 logits: LOGITS.into(),

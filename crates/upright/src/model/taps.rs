@@ -8,9 +8,16 @@ use crate::reduce::{Reduce, Reduction};
 /// A tap of a loaded model.
 #[derive(Debug, Clone)]
 pub struct Tapped {
-    name: String,
+    /// The name by which parts refer to it: the one it was asked for by, with `@` and its
+    /// reduction if several were asked for by that name.
+    pub name: String,
+    /// The tensors it reads; several are laid side by side.
+    pub tensors: Vec<String>,
+    /// The shape of one input's tensor, without the batch.
+    pub shape: Vec<usize>,
+    /// Length of one input's features.
+    pub features: usize,
     asked: Tap,
-    tensors: Vec<String>,
     /// Where the engine gives each of the tensors.
     pub(super) places: Vec<usize>,
     /// Numbers one input has in each of the tensors.
@@ -19,40 +26,10 @@ pub struct Tapped {
 }
 
 impl Tapped {
-    /// The name by which parts refer to it: the one it was asked for by, with `@` and its
-    /// reduction if several were asked for by that name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The tensors it reads; several are laid side by side.
-    pub fn tensors(&self) -> &[String] {
-        &self.tensors
-    }
-
-    /// How it is reduced.
-    pub fn reduce(&self) -> Reduce {
-        self.asked.reduce
-    }
-
-    /// The shape of one input's tensor, without the batch.
-    pub fn shape(&self) -> &[usize] {
-        self.reduction.shape()
-    }
-
     /// The fitted reduction.
+    #[doc(hidden)]
     pub fn reduction(&self) -> &Reduction {
         &self.reduction
-    }
-
-    /// Length of one input's features.
-    pub fn len(&self) -> usize {
-        self.reduction.len()
-    }
-
-    /// Whether there are no features; never the case.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -110,7 +87,8 @@ pub(super) fn fitted(
             [one] => tap.reduce.fit(one)?,
             _ => tap.reduce.fit(&[widths.iter().sum()])?,
         };
-        Ok(Tapped { name, asked: tap, tensors: read, places, widths, reduction })
+        let (shape, features) = (reduction.shape().to_vec(), reduction.len());
+        Ok(Tapped { name, tensors: read, shape, features, asked: tap, places, widths, reduction })
     };
     taps.into_iter().zip(names).map(ready).collect()
 }
@@ -145,7 +123,7 @@ pub(super) fn index(taps: &[Tapped], name: &str) -> Result<usize> {
     let named = || taps.iter().position(|tap| tap.name == name);
     let reduced = || taps.iter().position(|tap| with_reduction(&tap.asked) == name);
     named().or_else(reduced).ok_or_else(|| {
-        let known: Vec<&str> = taps.iter().map(Tapped::name).collect();
+        let known: Vec<&str> = taps.iter().map(|tap| tap.name.as_str()).collect();
         Error::NoTap { name: name.into(), candidates: known.join(", ") }
     })
 }
@@ -185,7 +163,7 @@ mod tests {
         assert_eq!(tensors, ["y", "a", "b"]);
         let values = [value(&[2, 3]), value(&[2, 5]), value(&[2, 4, 1, 6])];
         let taps = fitted(all, &tensors, &values, 2).unwrap();
-        let sizes: Vec<_> = taps.iter().map(|t| (t.places.clone(), t.len())).collect();
+        let sizes: Vec<_> = taps.iter().map(|t| (t.places.clone(), t.features)).collect();
         assert_eq!(sizes, [(vec![1], 5), (vec![2], 4), (vec![2], 24)]);
         let at = |name: &str| index(&taps, name).map_err(|e| e.to_string());
         assert_eq!(

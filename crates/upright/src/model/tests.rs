@@ -24,8 +24,13 @@ fn load(m: &ModelProto, options: &Options) -> Result<Model> {
     Model::from_bytes("net.onnx", &m.encode_to_vec(), options)
 }
 
+/// Nothing tapped.
+fn bare() -> Options {
+    Options { taps: vec![], ..Options::default() }
+}
+
 fn refusal(input: &[i64], nodes: Vec<NodeProto>, weights: Vec<TensorProto>) -> String {
-    load(&model(input, nodes, weights), &Options::logits_only()).unwrap_err().to_string()
+    load(&model(input, nodes, weights), &bare()).unwrap_err().to_string()
 }
 
 #[test]
@@ -38,7 +43,10 @@ fn a_forward_pass_gives_hand_worked_logits_and_features() {
     }
     assert_eq!(out.features[0].row(1), [1.0, 0.0, 0.0, 0.0]);
     assert_eq!(m.head().unwrap().bias, [0.5, 0.25]);
-    assert_eq!((m.classes(), m.taps()[0].len(), m.taps()[0].tensors()[0].as_str()), (2, 4, "flat"));
+    assert_eq!(
+        (m.classes(), m.taps()[0].features, m.taps()[0].tensors[0].as_str()),
+        (2, 4, "flat")
+    );
     assert!(m.run(&Batch::zeros(m.signal(), 0)).unwrap().is_empty());
 }
 
@@ -61,7 +69,7 @@ fn a_head_needs_its_features_unreduced_and_first() {
     let project = Reduce::Project { dim: 2, seed: 1 };
     assert!(with(vec![Tap::auto().reduced(project)]).head().is_none());
     let mean = with(vec![Tap::new("relu").reduced(Reduce::Mean)]);
-    assert_eq!((mean.taps()[0].shape(), mean.taps()[0].len()), (&[1, 2, 2][..], 1));
+    assert_eq!((mean.taps()[0].shape.as_slice(), mean.taps()[0].features), (&[1, 2, 2][..], 1));
 }
 
 #[test]
@@ -83,7 +91,7 @@ fn outputs_that_are_no_classes_are_refused() {
     let e = refusal(&[0, 1, 2, 2], nodes, weights);
     assert!(e.contains("[16, 2, 1, 1] for a batch of 8"), "{e}");
     let (nodes, weights) = to(&[-1, 4, 1, 1]);
-    let m = load(&model(&[0, 1, 2, 2], nodes, weights), &Options::logits_only()).unwrap();
+    let m = load(&model(&[0, 1, 2, 2], nodes, weights), &bare()).unwrap();
     assert_eq!(m.classes(), 4);
 }
 
@@ -129,12 +137,12 @@ fn what_a_model_of_three_columns_takes_is_said_by_option_metadata_or_name() {
     let mut quiet = net("input", 4);
     let refused = signal(&quiet, None, None).unwrap_err();
     assert!(refused.contains("SaySignal"), "{refused}");
-    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    assert_eq!(signal(&quiet, Some(SignalKind::Cloud), None), Ok(cloud));
     let refused = signal(&quiet, Some(SignalKind::Image), None).unwrap_err();
     assert!(refused.contains("it is said to take images"), "{refused}");
     crate::onnx::build::remark(&mut quiet, "signal", "strokes");
     assert_eq!(signal(&quiet, None, None), Ok(strokes));
-    assert_eq!(signal(&quiet, Some(SignalKind::Clouds), None), Ok(cloud));
+    assert_eq!(signal(&quiet, Some(SignalKind::Cloud), None), Ok(cloud));
     assert!(signal(&net("points", 0), None, None).unwrap_err().contains("SayPoints"));
     assert_eq!(signal(&net("points", 0), None, Some(4)), Ok(cloud));
     let m = load(&net("points", 4), &Options::default()).unwrap();

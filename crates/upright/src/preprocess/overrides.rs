@@ -20,23 +20,23 @@ const KEYS: &str = "resize, filter, crop, pad, fill, channels, scale, mean, std"
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overrides {
     /// See [`Preprocess::resize`].
-    pub resize: Option<Resize>,
+    pub(crate) resize: Option<Resize>,
     /// See [`Preprocess::filter`].
-    pub filter: Option<Filter>,
+    pub(crate) filter: Option<Filter>,
     /// See [`Preprocess::crop`].
-    pub crop: Option<Size>,
+    pub(crate) crop: Option<Size>,
     /// See [`Preprocess::pad`].
-    pub pad: Option<Size>,
+    pub(crate) pad: Option<Size>,
     /// See [`Preprocess::fill`].
-    pub fill: Option<f32>,
+    pub(crate) fill: Option<f32>,
     /// See [`Preprocess::channels`].
-    pub channels: Option<Channels>,
+    pub(crate) channels: Option<Channels>,
     /// See [`Preprocess::scale`].
-    pub scale: Option<f64>,
+    pub(crate) scale: Option<f64>,
     /// See [`Preprocess::mean`].
-    pub mean: Option<Vec<f64>>,
+    pub(crate) mean: Option<Vec<f64>>,
     /// See [`Preprocess::std`].
-    pub std: Option<Vec<f64>>,
+    pub(crate) std: Option<Vec<f64>>,
 }
 
 impl Overrides {
@@ -91,8 +91,7 @@ impl Overrides {
 
     /// These settings, and where one is missing the other's.
     #[must_use]
-    #[doc(hidden)]
-    pub fn or(self, other: Overrides) -> Overrides {
+    pub(crate) fn or(self, other: Overrides) -> Overrides {
         Overrides {
             resize: self.resize.or(other.resize),
             filter: self.filter.or(other.filter),
@@ -181,8 +180,7 @@ impl Overrides {
 
     /// Everything, with defaults for what is missing: no change of size, channels after the
     /// network's, pixels in 0..1.
-    #[doc(hidden)]
-    pub fn resolve(self, channels: usize) -> Result<Preprocess> {
+    pub(crate) fn resolve(self, channels: usize) -> Result<Preprocess> {
         let default = Preprocess::default();
         let one = if channels == 1 { Channels::Gray } else { Channels::Rgb };
         let done = Preprocess {

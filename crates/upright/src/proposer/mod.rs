@@ -4,8 +4,8 @@
 //! those it follows.
 //!
 //! A [`Proposer`] is what a fit has learnt; a [`Run`] is what it knows of one
-//! input. [`TABLE`] lists them, one file per proposer; [`add`] takes a row of
-//! one's own.
+//! input. One file per proposer; `Role::Proposer.rows()` lists them, [`add`]
+//! takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -201,7 +201,7 @@ impl Requires for Make {
 }
 
 /// Every proposer.
-pub const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND, learned::KIND];
+const TABLE: &[Kind<Make>] = &[none::KIND, moments::KIND, learned::KIND];
 
 static ROWS: Open<Make> = Open::new("proposer", TABLE);
 
@@ -216,21 +216,18 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a proposer.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 
 /// Fits the named proposer.
-#[doc(hidden)]
-pub fn fit(part: &Part, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
+pub(crate) fn fit(part: &Part, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, bank)
 }
 
 /// Restores the named proposer.
-#[doc(hidden)]
-pub fn load(part: &Part, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
+pub(crate) fn load(part: &Part, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let row = row(&part.name)?;
     (row.make.load)(&part.resolve(row.params)?, state, space)
 }

@@ -1,7 +1,7 @@
 //! Readouts: how the views of a search become one answer. All evaluated views'
 //! logits are there anyway, so a readout costs nothing.
 //!
-//! [`TABLE`] lists them, one file per readout; [`add`] takes a row of one's own.
+//! One file per readout; `Role::Readout.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -46,6 +46,7 @@ pub struct Make {
 impl Requires for Make {}
 
 /// Every readout.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[lowest::KIND, vote::KIND];
 
 static ROWS: Open<Make> = Open::new("readout", TABLE);
@@ -61,8 +62,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a readout.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

@@ -36,9 +36,8 @@ impl From<Model> for Models {
     }
 }
 
-impl Models {
-    /// A classifier and a second one for unfamiliar inputs.
-    pub fn pair(first: Model, second: Model) -> Self {
+impl From<(Model, Model)> for Models {
+    fn from((first, second): (Model, Model)) -> Self {
         Models { first, second: Some(second) }
     }
 }

@@ -14,13 +14,12 @@ use crate::error::Result;
 use crate::tensor::{Batch, Signal};
 
 /// The classes, by label: the ten digits, then the capital letters.
-#[doc(hidden)]
 pub const NAMES: &[&str] = &[
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F", "G", "H", "I",
     "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z",
 ];
 
-/// Rows and columns of the images of [`digits`] and [`glyphs`].
+/// Rows and columns of the images of [`digits`].
 pub const SIZE: usize = 40;
 
 /// Number of digit classes, the first of [`NAMES`].
@@ -34,7 +33,6 @@ const STEP: f32 = 0.04;
 
 /// One written character.
 #[derive(Debug, Clone, PartialEq)]
-#[doc(hidden)]
 pub struct Glyph {
     /// Its class, an index into [`NAMES`].
     pub label: u32,
@@ -46,7 +44,6 @@ pub struct Glyph {
 }
 
 /// Writes a character of class `label % 36`. The same arguments give the same bits.
-#[doc(hidden)]
 pub fn draw(label: u32, seed: u64) -> Glyph {
     let label = label % NAMES.len() as u32;
     let mut hand = Hand::new(seed, u64::from(label), 0);
@@ -74,7 +71,6 @@ pub fn draw(label: u32, seed: u64) -> Glyph {
 
 /// Draws a glyph bright on dark into a square image of `size` rows: row-major values in 0..1,
 /// each the part of the pixel that the line covers.
-#[doc(hidden)]
 pub fn render(glyph: &Glyph, size: usize) -> Vec<f32> {
     let mut image = vec![0.0; size * size];
     let half = size as f32 / 2.0;
@@ -93,11 +89,6 @@ pub fn render(glyph: &Glyph, size: usize) -> Vec<f32> {
 /// consecutive ones a random order of all ten classes. Item `i` depends on `seed` and `i` only.
 pub fn digits(count: usize, seed: u64) -> Result<Samples<'static>> {
     samples(count, seed, DIGITS)
-}
-
-/// As [`digits`], for all 36 classes of [`NAMES`].
-pub fn glyphs(count: usize, seed: u64) -> Result<Samples<'static>> {
-    samples(count, seed, NAMES.len())
 }
 
 fn samples(count: usize, seed: u64, classes: usize) -> Result<Samples<'static>> {
@@ -243,6 +234,11 @@ fn dab(image: &mut [f32], size: usize, a: [f32; 3], b: [f32; 3]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As [`digits`], of every class.
+    fn glyphs(count: usize, seed: u64) -> Result<Samples<'static>> {
+        samples(count, seed, NAMES.len())
+    }
     use crate::dataset::Dataset;
 
     #[test]

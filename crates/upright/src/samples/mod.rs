@@ -1,15 +1,15 @@
 //! Data that we make ourselves, so that the demo and the tests need no download.
 
 mod alphabet;
-mod glyphs;
+pub(crate) mod glyphs;
 mod hand;
-mod solids;
-mod strokes;
+pub(crate) mod solids;
+pub(crate) mod strokes;
 mod surface;
 
-pub use glyphs::{Glyph, NAMES, SIZE, digits, draw, glyphs, render};
-pub use solids::{CLOUD_POINTS, SOLID_NAMES, solid, solids};
-pub use strokes::{STROKE_LENGTH, strokes};
+pub use glyphs::digits;
+pub use solids::solids;
+pub use strokes::strokes;
 
 /// A small digit classifier as an ONNX file: input `image` `[n, 1, 40, 40]` with values in
 /// 0..1, output `logits` for the classes 0 to 9, and the tensor `features` before its last layer.
@@ -31,7 +31,7 @@ pub fn stroke_model() -> &'static [u8] {
     include_bytes!("strokes.onnx")
 }
 
-/// A small classifier of [`SOLID_NAMES`] as an ONNX file: input `points` `[n, 256, 3]` as
+/// A small classifier of ten kinds of solids as an ONNX file: input `points` `[n, 256, 3]` as
 /// [`solids()`] makes them, in any order, outputs `logits` and `features` before its last layer.
 ///
 /// It centres and scales clouds itself. It has only ever seen upright solids. Made by

@@ -15,12 +15,10 @@ use crate::error::Result;
 use crate::tensor::{Batch, Signal};
 
 /// The classes of [`solids`], by label.
-#[doc(hidden)]
 pub const SOLID_NAMES: &[&str] =
     &["bed", "bottle", "chair", "cone", "lamp", "mug", "plane", "sofa", "stairs", "table"];
 
 /// Points in the clouds of [`solids`].
-#[doc(hidden)]
 pub const CLOUD_POINTS: usize = 256;
 
 /// Standard deviation of a point's displacement, where the largest extent is about 2.
@@ -29,8 +27,9 @@ const NOISE: f32 = 0.02;
 /// Standard deviation of the turn about each axis, in radians.
 const ASKEW: f32 = 0.06;
 
-/// `count` clouds of [`CLOUD_POINTS`] points with labels into [`SOLID_NAMES`], every ten
-/// consecutive ones a random order of all ten classes. Item `i` depends on `seed` and `i` only.
+/// `count` clouds of 256 points on chairs, tables and eight other things, with labels 0 to 9,
+/// every ten consecutive ones a random order of all ten classes. Item `i` depends on `seed` and
+/// `i` only.
 pub fn solids(count: usize, seed: u64) -> Result<Samples<'static>> {
     let mut batch = Batch::with_capacity(Signal::Cloud { points: CLOUD_POINTS }, count);
     let mut labels = Vec::with_capacity(count);
@@ -43,8 +42,7 @@ pub fn solids(count: usize, seed: u64) -> Result<Samples<'static>> {
 
 /// Points on a solid of class `label % 10` as rows `(x, y, z)`, z up, centred on its box, its
 /// largest extent between 1.6 and 2. The same arguments give the same bits.
-#[doc(hidden)]
-pub fn solid(label: u32, seed: u64, points: usize) -> Vec<f32> {
+pub(crate) fn solid(label: u32, seed: u64, points: usize) -> Vec<f32> {
     let label = label % SOLID_NAMES.len() as u32;
     let mut hand = Hand::new(seed, u64::from(label), 3);
     let surface = SHAPES[label as usize](&mut hand);

@@ -12,13 +12,12 @@ use crate::error::Result;
 use crate::tensor::{Batch, Signal};
 
 /// Rows of the sequences of [`strokes`], padding included.
-#[doc(hidden)]
 pub const STROKE_LENGTH: usize = 64;
 
 /// Distance between neighbouring points of a stroke, in half image sides.
 const STEP: f32 = 0.06;
 
-/// `count` handwritten-looking digits as stroke sequences of [`STROKE_LENGTH`] rows; item `i`
+/// `count` handwritten-looking digits as stroke sequences of 64 rows; item `i`
 /// is the digit that [`digits`](super::digits) draws as its item `i` for the same seed.
 pub fn strokes(count: usize, seed: u64) -> Result<Samples<'static>> {
     let mut batch = Batch::with_capacity(Signal::Strokes { length: STROKE_LENGTH }, count);
@@ -135,11 +134,11 @@ mod tests {
     fn strokes_and_images_show_the_same_digits() {
         let (strokes, images) = (strokes(30, 5).unwrap(), digits(30, 5).unwrap());
         assert_eq!(strokes.labels(), images.labels());
-        let half = crate::samples::SIZE as f32 / 2.0;
+        let half = crate::samples::glyphs::SIZE as f32 / 2.0;
         let pixel = |v: f32| ((v + 1.0) * half) as usize;
         for i in 0..30 {
             for row in strokes.batch().item(i).chunks_exact(3).filter(|r| r[2] >= 0.0) {
-                let at = pixel(row[1]) * crate::samples::SIZE + pixel(row[0]);
+                let at = pixel(row[1]) * crate::samples::glyphs::SIZE + pixel(row[0]);
                 assert!(images.batch().item(i)[at] > 0.0, "item {i} has no ink at {row:?}");
             }
         }

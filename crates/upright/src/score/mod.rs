@@ -2,7 +2,7 @@
 //! turns [`Outputs`] into one energy per input. **Lower = more familiar**,
 //! for every score.
 //!
-//! [`TABLE`] lists them, one file per score; [`add`] takes a row of one's own.
+//! One file per score; `Role::Score.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::{Error, Result};
@@ -257,6 +257,7 @@ impl Requires for Make {
 }
 
 /// Every score.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     energy::KIND,
     entropy::KIND,
@@ -300,8 +301,7 @@ pub fn add(row: &'static Kind<Make>) -> Result<()> {
 }
 
 /// The row of a score.
-#[doc(hidden)]
-pub fn row(name: &str) -> Result<&'static Kind<Make>> {
+pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
     ROWS.find(name)
 }
 

@@ -147,7 +147,8 @@ impl Trust {
             .map(|(j, &i)| {
                 let predicted = argmax(outputs.logits.row(i));
                 let class = |n: usize| {
-                    let found = self.index.settle(&self.metric, queries[j], &lists[n][j], self.k);
+                    let found =
+                        self.index.nearest_of(&self.metric, queries[j], &lists[n][j], self.k);
                     found.last().copied()
                 };
                 let own = filled.binary_search(&predicted).ok().and_then(class);

@@ -2,7 +2,7 @@
 //!
 //! `m <- b1 m + (1 - b1) g`, `v <- b2 v + (1 - b2) g^2`,
 //! `x <- x - rate m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps)` with
-//! `b1 = 0.9`, `b2 = 0.999`, `eps = 1e-8`; then the pose settles: angles wrap,
+//! `b1 = 0.9`, `b2 = 0.999`, `eps = 1e-8`; then the pose is confined: angles wrap,
 //! bounded numbers reflect, scales on the log scale. Radians, shears and
 //! factors share one rate, as in the paper.
 //!
@@ -120,7 +120,7 @@ impl<'a> Chains<'a> {
             };
             chain.adam.step(&mut chain.pose, gradient, chain.rate);
             chain.rate *= self.decay;
-            self.space.settle(&mut chain.pose);
+            self.space.confine(&mut chain.pose);
         }
         given
     }

@@ -29,7 +29,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("temperature", 0.02, 0.0, 1e3, "first temperature, in interquartile ranges")
             .tuned_log(0.002, 0.2),
         Param::real("cooling", 0.9, 0.0, 1.0, "what the temperature is multiplied with"),
-        Param::real("size", 0.25, 1e-3, 1.0, "side of the box of proposals, as a share"),
+        Param::real("size", 0.25, 1e-3, 1.0, "side of the box of proposals, as a fraction"),
     ],
     make: Make { gradient: false, build },
 };

@@ -1,7 +1,7 @@
 //! Bayesian optimisation: a Gaussian process is fitted to what was seen and
 //! asked where the energy is expected to fall most. Needs no gradient.
 //!
-//! A share of the budget goes to the poses that the proposer suggests
+//! A part of the budget goes to the poses that the proposer suggests
 //! ([`crate::proposer`]) and, where there are not enough of them, to Sobol
 //! poses. Then each round fits a process over the poses' maps
 //! ([`process::Process`]), draws candidates (Sobol poses, and poses around the
@@ -31,7 +31,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "bayes",
     about: "Gaussian process over the views' maps, expected improvement",
     params: &[
-        Param::real("share", 0.5, 0.0, 1.0, "share of the budget for the first poses")
+        Param::real("first", 0.5, 0.0, 1.0, "part of the budget for the first poses")
             .tuned(0.3, 0.95),
         Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
         Param::whole("batch", 4, 1, 64, "poses asked for at a time"),
@@ -45,7 +45,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 const WIDE: usize = 128;
 const NEAR: usize = 48;
 
-/// Largest step of a near candidate, as a share of each axis' extent.
+/// Largest step of a near candidate, as a fraction of each axis' extent.
 const REACH: f32 = 0.2;
 
 /// Most poses a process is fitted to: those of lowest energy. The cost of a round grows with
@@ -54,7 +54,7 @@ const MOST: usize = 128;
 
 #[derive(Debug)]
 struct Bayes {
-    share: f64,
+    first: f64,
     proposals: bool,
     batch: usize,
     rivals: usize,
@@ -63,7 +63,7 @@ struct Bayes {
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Bayes {
-        share: settings.real("share"),
+        first: settings.real("first"),
         proposals: settings.flag("proposals"),
         batch: settings.whole("batch"),
         rivals: settings.whole("rivals"),
@@ -83,12 +83,12 @@ struct Guessing<'a> {
 
 impl Search for Bayes {
     fn first(&self, budget: usize) -> usize {
-        if self.proposals { part(budget, self.share) } else { 0 }
+        if self.proposals { part(budget, self.first) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
         let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
-        let (points, drawn) = opening(brief, part(brief.budget, self.share), Design::Sobol);
+        let (points, drawn) = opening(brief, part(brief.budget, self.first), Design::Sobol);
         Box::new(Guessing {
             settings: self,
             space: brief.space,

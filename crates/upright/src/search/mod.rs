@@ -1,4 +1,4 @@
-//! Searches: where to look for the pose of lowest energy. A search sees
+//! Searches: where to search for the pose of lowest energy. A search sees
 //! numbers only (a space, a seed, energies and predicted labels), never
 //! pixels, so it can be tested on a bowl.
 //!
@@ -6,7 +6,7 @@
 //! input. Runs of many inputs advance in step: each is asked for poses, all
 //! views are evaluated together, each is told what was seen.
 //!
-//! [`TABLE`] lists them, one file per search; [`add`] takes a row of one's own.
+//! One file per search; `Role::Search.rows()` lists them, [`add`] takes a row of one's own.
 
 use crate::config::{Part, Settings};
 use crate::error::Result;
@@ -153,6 +153,7 @@ impl Requires for Make {
 }
 
 /// Every search.
+#[doc(hidden)]
 pub const TABLE: &[Kind<Make>] = &[
     random::KIND,
     random_refine::KIND,

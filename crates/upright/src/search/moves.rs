@@ -16,18 +16,18 @@ pub(super) fn order(energies: &[f32]) -> Vec<usize> {
     indices
 }
 
-/// The identity and its energy; where the domain leaves it out, the nearest
-/// settled pose, of which nothing is known yet.
+/// The identity and its energy; where the domain leaves it out, the pose
+/// it is confined to, of which nothing is known yet.
 pub(super) fn home(brief: &Brief<'_>) -> (Vec<f32>, f32) {
     let mut pose = brief.space.identity();
     if brief.space.contains(&pose) {
         return (pose, rank(brief.raw.energy));
     }
-    brief.space.settle(&mut pose);
+    brief.space.confine(&mut pose);
     (pose, f32::INFINITY)
 }
 
-/// The step that leads from one pose to another, in shares of each axis'
+/// The step that leads from one pose to another, in fractions of each axis'
 /// extent; the short way round on a periodic axis.
 pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
     let mut step = vec![0.0; space.size()];
@@ -52,9 +52,9 @@ pub(super) fn toward(space: &Space, from: &[f32], to: &[f32]) -> Vec<f32> {
     step
 }
 
-/// Views for a share of a budget, at least one.
-pub(super) fn part(budget: usize, share: f64) -> usize {
-    ((budget as f64 * share).ceil() as usize).clamp(1, budget.max(1)).min(budget)
+/// Views for a part of a budget, at least one.
+pub(super) fn part(budget: usize, fraction: f64) -> usize {
+    ((budget as f64 * fraction).ceil() as usize).clamp(1, budget.max(1)).min(budget)
 }
 
 /// The first `count` poses to look at: those that are proposed, then those of a

@@ -170,7 +170,7 @@ impl Run for Refining<'_> {
     }
 }
 
-/// Radius of the first steps without gradients, as a share of each axis' extent.
+/// Radius of the first steps without gradients, as a fraction of each axis' extent.
 pub(super) const RADIUS: f32 = 0.08;
 
 /// The poses to refine: the lowest, or the lowest of those that no near

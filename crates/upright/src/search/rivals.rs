@@ -1,7 +1,7 @@
 //! Rivals: refine the best pose of each of a few predicted classes before
 //! comparing them. Needs no gradient.
 //!
-//! A share of the budget goes to poses that the proposer suggests
+//! A part of the budget goes to poses that the proposer suggests
 //! ([`crate::proposer`]) and, where there are not enough of them, to Sobol poses
 //! (or another design). Of what was seen, the lowest pose of each of the lowest
 //! `rivals` predicted classes becomes a basin; where fewer classes were
@@ -26,15 +26,15 @@ pub(super) const KIND: Kind<Make> = Kind {
     params: &[
         Param::whole("rivals", 3, 1, 64, "basins refined").tuned(1.0, 6.0),
         Param::real(
-            "share",
+            "first",
             0.7,
             0.0,
             1.0,
-            "share of the budget for the first poses; at most half where nothing is proposed",
+            "part of the budget for the first poses; at most half where nothing is proposed",
         )
         .tuned(0.3, 0.95),
         Param::flag("proposals", true, "take the first poses from what the proposer suggests"),
-        Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a share of each axis' extent")
+        Param::real("radius", 0.08, 1e-3, 0.5, "first steps, as a fraction of each axis' extent")
             .tuned_log(0.02, 0.25),
         Param::word("design", Design::WORDS, "how the random poses are spread").untuned(),
     ],
@@ -44,7 +44,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 #[derive(Debug)]
 struct Rivals {
     count: usize,
-    share: f64,
+    first: f64,
     proposals: bool,
     radius: f32,
     design: Design,
@@ -54,7 +54,7 @@ struct Rivals {
 fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Rivals {
         count: settings.whole("rivals"),
-        share: settings.real("share"),
+        first: settings.real("first"),
         proposals: settings.flag("proposals"),
         radius: settings.real("radius") as f32,
         design: Design::parse(settings.word("design")),
@@ -71,12 +71,12 @@ struct Refining<'a> {
 
 impl Search for Rivals {
     fn first(&self, budget: usize) -> usize {
-        if self.proposals { part(budget, self.share) } else { 0 }
+        if self.proposals { part(budget, self.first) } else { 0 }
     }
 
     fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
         let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
-        let mut count = part(brief.budget, self.share);
+        let mut count = part(brief.budget, self.first);
         if brief.proposals.is_empty() {
             count = count.min(brief.budget.div_ceil(2));
         }

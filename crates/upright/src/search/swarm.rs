@@ -1,11 +1,11 @@
 //! Particle swarm (PSO, Kennedy & Eberhart 1995).
 //!
 //! Particles from Sobol poses, at rest. In each round, per number of the pose
-//! and in shares of its axis' extent,
+//! and in fractions of its axis' extent,
 //! `v <- inertia v + own r1 (p - x) + social r2 (g - x)` with uniform `r1`,
 //! `r2`, `p` the best pose of the particle and `g` that of the swarm, the short
 //! way round on a periodic axis; `v` is clamped to `speed`, then `x` moves by
-//! `v` and settles. `s` particles of `k` moves cost `s (k + 1)`; what is left
+//! `v` inside the domain. `s` particles of `k` moves cost `s (k + 1)`; what is left
 //! over goes to the first particles. A discrete axis changes its value when
 //! `|v| > 0.5`, for which `speed` does not count.
 
@@ -26,10 +26,10 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "particle swarm",
     params: &[
         Param::whole("particles", 10, 1, 65_536, "particles"),
-        Param::real("inertia", 0.5, 0.0, 1.0, "share of its speed that a particle keeps"),
+        Param::real("inertia", 0.5, 0.0, 1.0, "part of its speed that a particle keeps"),
         Param::real("own", 1.5, 0.0, 4.0, "pull of a particle's own best pose"),
         Param::real("social", 1.5, 0.0, 4.0, "pull of the swarm's best pose"),
-        Param::real("speed", 0.2, 1e-3, 1.0, "most a number moves, as a share of its extent"),
+        Param::real("speed", 0.2, 1e-3, 1.0, "most a number moves, as a fraction of its extent"),
     ],
     make: Make { gradient: false, build },
 };

@@ -1,7 +1,7 @@
 //! A study's log: JSON lines, appended and synced one by one.
 //!
-//! The first line says what the study is; then one line a finished trial and
-//! one a finished series. A line counts when its newline is there, so what a
+//! The first line says what the study is; then one line per finished trial
+//! and one per finished series. A line counts when its newline is there, so what a
 //! crash tore off is dropped on opening. One process at a time may write.
 
 use std::fs::{File, OpenOptions, TryLockError};

@@ -96,7 +96,6 @@ impl Protocol {
     /// is returned, and with a log the rest can be done later: the same call
     /// then gives what it would have given without the interruption (with a
     /// budget of time, what the time then allows).
-    #[doc(hidden)]
     pub fn run(
         &self,
         setup: Setup,
@@ -194,7 +193,7 @@ impl Protocol {
         if series == FULL { self.second } else { self.first }
     }
 
-    /// A series' share of the time; never nothing, so that shares can be divided.
+    /// A series' part of the time; never nothing, so that parts can be divided.
     fn share(&self, series: Series) -> f64 {
         self.count(series).max(1) as f64
     }

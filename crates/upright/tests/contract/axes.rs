@@ -1,7 +1,10 @@
 //! What every axis must do.
 
-use upright::Map;
-use upright::axes::{self, Axis, TABLE};
+use upright::axes::{self, Axis, Make, TABLE};
+use upright::{
+    Artifact, Config, FitData, Kind, Map, Model, ModelOptions, Part, Role, Silent, SpaceConfig,
+    samples,
+};
 
 fn draws(axis: &dyn Axis) -> Vec<Vec<f32>> {
     [0.0, 0.1, 0.37, 0.5, 0.73, 0.999_999]
@@ -41,9 +44,9 @@ fn every_draw_lies_in_the_domain_and_settling_leaves_it_alone() {
         let axis = axes::make(row.name, None).unwrap();
         for pose in draws(axis.as_ref()) {
             assert!(axis.contains(&pose), "{} {pose:?}", row.name);
-            let mut settled = pose.clone();
-            axis.settle(&mut settled);
-            assert!(axis.distance(&pose, &settled) < 1e-5, "{} {pose:?}", row.name);
+            let mut confined = pose.clone();
+            axis.confine(&mut confined);
+            assert!(axis.distance(&pose, &confined) < 1e-5, "{} {pose:?}", row.name);
         }
     }
 }
@@ -54,7 +57,7 @@ fn every_axis_settles_any_number_into_its_domain() {
         let axis = axes::make(row.name, None).unwrap();
         for wild in [-1e9, -7.3, -1.0, 0.0, 0.4, 1.0, 2.9, 1e9, f32::INFINITY, f32::NEG_INFINITY] {
             let mut pose = vec![wild; axis.size()];
-            axis.settle(&mut pose);
+            axis.confine(&mut pose);
             assert!(axis.contains(&pose), "{} {wild} -> {pose:?}", row.name);
         }
     }
@@ -75,7 +78,7 @@ fn every_axis_with_a_narrow_domain_stays_in_it() {
             assert!(pose[0] >= low - 1e-5 && pose[0] <= high + 1e-5, "{name} {pose:?}");
         }
         let mut pose = vec![3.7];
-        axis.settle(&mut pose);
+        axis.confine(&mut pose);
         assert!(pose[0] >= low - 1e-5 && pose[0] <= high + 1e-5, "{name} {pose:?}");
     }
 }
@@ -221,7 +224,7 @@ fn a_narrow_rotate3_is_uniform_over_its_angles_and_stays_in_them() {
     let (sin, cos) = 70_f32.to_radians().sin_cos();
     let mut pose = vec![cos, sin, 0.0, -sin, cos, 0.0];
     assert!(!axis.contains(&pose));
-    axis.settle(&mut pose);
+    axis.confine(&mut pose);
     assert!((degrees(&pose) - 50.0).abs() < 0.01, "{}", degrees(&pose));
     assert!(pose[1] > 0.7, "{pose:?}");
 }
@@ -316,13 +319,13 @@ fn a_full_circle_wraps_and_an_arc_reflects() {
     let near = |a: f32, b: f32| (a - b).abs() < 1e-5;
     let circle = axes::make("rotate", None).unwrap();
     let mut pose = [3.5];
-    circle.settle(&mut pose);
+    circle.confine(&mut pose);
     assert!(near(pose[0], 3.5 - std::f32::consts::TAU), "{pose:?}");
     assert!(circle.distance(&[3.1], &[-3.1]) < 0.02);
 
     let arc = axes::make("rotate", Some((-1.0, 1.0))).unwrap();
     let mut pose = [1.25];
-    arc.settle(&mut pose);
+    arc.confine(&mut pose);
     assert!(near(pose[0], 0.75), "{pose:?}");
 }
 
@@ -337,7 +340,101 @@ fn scales_are_log_uniform_and_reflect_on_the_log_scale() {
     axis.draw(&[0.25], &mut pose);
     assert!((pose[0] - 0.745_356).abs() < 1e-5);
     let mut pose = [1.8 * 1.1];
-    axis.settle(&mut pose);
+    axis.confine(&mut pose);
     assert!((pose[0] - 1.8 / 1.1).abs() < 1e-5);
     assert_eq!(axis.map(&[2.0]), Map::Plane([2.0, 0.0, 0.0, 0.0, 1.0, 0.0]));
+}
+
+/// Stretches x by a factor and y by its inverse; a pose is the factor's logarithm.
+#[derive(Debug)]
+struct Squeeze {
+    low: f32,
+    high: f32,
+}
+
+impl Axis for Squeeze {
+    fn identity(&self) -> Vec<f32> {
+        vec![0.0]
+    }
+
+    fn draw(&self, unit: &[f32], pose: &mut [f32]) {
+        pose[0] = self.low + (self.high - self.low) * unit[0];
+    }
+
+    fn confine(&self, pose: &mut [f32]) {
+        pose[0] = pose[0].clamp(self.low, self.high);
+    }
+
+    fn contains(&self, pose: &[f32]) -> bool {
+        (self.low..=self.high).contains(&pose[0])
+    }
+
+    fn map(&self, pose: &[f32]) -> Map {
+        Map::Plane([pose[0].exp(), 0.0, 0.0, 0.0, (-pose[0]).exp(), 0.0])
+    }
+
+    fn derivative(&self, pose: &[f32], _: usize) -> Map {
+        Map::Plane([pose[0].exp(), 0.0, 0.0, 0.0, -(-pose[0]).exp(), 0.0])
+    }
+
+    fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
+        (a[0] - b[0]).abs() / self.extent()
+    }
+
+    fn extent(&self) -> f32 {
+        self.high - self.low
+    }
+
+    fn step(&self, pose: &mut [f32], step: &[f32]) {
+        pose[0] += step[0] * self.extent();
+        self.confine(pose);
+    }
+}
+
+const fn squeeze(domain: (f32, f32)) -> Kind<Make> {
+    Kind {
+        name: "squeeze",
+        about: "a test",
+        params: &[],
+        make: Make {
+            unit: "log factor",
+            domain,
+            limits: (-1.0, 1.0),
+            build: |low, high| Box::new(Squeeze { low, high }),
+        },
+    }
+}
+
+#[test]
+fn an_axis_of_ones_own_is_searched_and_stored_like_the_others() {
+    static ROW: Kind<Make> = squeeze((-0.5, 0.5));
+    static OTHER: Kind<Make> = squeeze((-0.1, 0.1));
+    assert!(SpaceConfig::parse("squeeze").is_err());
+    axes::add(&ROW).unwrap();
+    axes::add(&ROW).unwrap();
+    assert_eq!(axes::add(&OTHER).unwrap_err().code(), "config::name");
+    assert!(axes::rows().iter().any(|row| row.name == "squeeze"));
+
+    let space = SpaceConfig::parse("rotate=-90..90,squeeze=-0.25..0.25").unwrap();
+    let built = space.build().unwrap();
+    assert_eq!(
+        (built.size(), built.contains(&[0.0, 0.2]), built.contains(&[0.0, 0.4])),
+        (2, true, false)
+    );
+    let map = built.map(&[0.0, 0.2]);
+    assert!((map.entries()[0] * map.entries()[4] - 1.0).abs() < 1e-6, "{map:?}");
+    assert!(SpaceConfig::parse("squeeze=-2..2").unwrap_err().to_string().contains("log factor"));
+
+    let config = Config { space, budget: 6, calibration: 40, ..Config::default() }
+        .with(Role::Score, Part::new("energy"))
+        .with(Role::Gate, Part::new("always"));
+    let model =
+        || Model::from_bytes("m", samples::glyph_model(), &ModelOptions::default()).unwrap();
+    let data = samples::digits(100, 1).unwrap();
+    let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
+    let test = samples::digits(5, 7).unwrap();
+    let answers = c.predict(test.batch()).unwrap();
+    assert!(answers.iter().any(|a| a.pose.len() == 2 && a.pose[1] != 0.0), "{answers:?}");
+    let artifact = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
+    assert_eq!(artifact.join(model()).unwrap().predict(test.batch()).unwrap(), answers);
 }

@@ -4,7 +4,6 @@
 use upright::Models;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::internal::canonicalizer::transformed_copies;
-use upright::internal::tune::Protocol;
 use upright::{
     Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Silent, Tap,
     TuneConfig, TuneReport, TuneWatch, Verdict, samples,
@@ -51,7 +50,8 @@ fn tune(log: Option<&std::path::Path>, most: usize) -> TuneReport {
         searches: vec!["random".into(), "rivals".into()],
         samples: 36,
         views: 8,
-        protocol: Protocol { first: 2, second: 7, top: 1, ..Protocol::default() },
+        first: 2,
+        second: 7,
         ..TuneConfig::default()
     };
     let mut asked = 0;
@@ -83,8 +83,8 @@ fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
     let gate = Part::new("conformal").number("margin", 0.0);
     let config = config().with(Role::Gate, gate);
     let config = config.with(Role::Router, Part::new("switch"));
-    let pair = || Models::pair(model(), sevens());
-    let c = config.fit(pair(), &FitData::new(&data), &mut Silent).unwrap();
+    let both = || Models::from((model(), sevens()));
+    let c = config.fit(both(), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, _) = transformed(60, 9);
     let answers = c.predict(&batch).unwrap();
     let [first, second] = [model(), sevens()].map(|m| m.run(&batch).unwrap().logits);
@@ -103,15 +103,14 @@ fn unfamiliar_inputs_go_to_the_second_model_and_no_others() {
     let join = |models: Models| Artifact::from_bytes("a", &bytes).unwrap().join(models);
     let e = join(model().into()).unwrap_err();
     assert_eq!(e.code(), "router::model", "{e}");
-    let e = join(Models::pair(model(), model())).unwrap_err();
+    let e = join((model(), model()).into()).unwrap_err();
     assert_eq!(e.code(), "artifact::model", "{e}");
-    assert_eq!(join(pair()).unwrap().predict(&batch).unwrap(), answers);
+    assert_eq!(join(both()).unwrap().predict(&batch).unwrap(), answers);
     let e = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap_err();
     assert_eq!(e.code(), "router::model", "{e}");
     let other =
         Model::from_bytes("strokes", samples::stroke_model(), &ModelOptions::default()).unwrap();
-    let odd = Models::pair(model(), other);
-    assert!(config.fit(odd, &FitData::new(&data), &mut Silent).is_err());
+    assert!(config.fit((model(), other), &FitData::new(&data), &mut Silent).is_err());
 }
 
 #[test]
@@ -161,8 +160,10 @@ fn the_conformal_share_holds_over_repeated_splits_of_real_energies() {
     let (_, energies) = c.raw(samples::digits(1200, 5).unwrap().batch()).unwrap();
     let mut share = 0.0;
     for split in 0..20usize {
+        let look = |energy| Look { energy, label: 0 };
+        let unsearched = |energy| Case { raw: look(energy), best: None, truth: None };
         let pick = |i: usize| energies[(i * 7 + split * 131) % energies.len()];
-        let upright: Vec<Case> = (0..200).map(pick).map(Case::unsearched).collect();
+        let upright: Vec<Case> = (0..200).map(pick).map(unsearched).collect();
         let calibration = Calibration { upright: &upright, transformed: &[] };
         let gate = gate::fit(&Part::new("conformal").number("alpha", 0.05), &calibration).unwrap();
         let searched =

@@ -37,10 +37,10 @@ fn mixed(count: usize) -> (Batch<'static>, Vec<u32>) {
     let space = config().space.build().unwrap();
     let half: Vec<usize> = (0..count / 2).collect();
     let rest: Vec<usize> = (count / 2..count).collect();
-    let mut batch = test.batch().select(&half);
     let other = test.batch().select(&rest);
-    batch.append(&transformed_copies(&other, &space, &config().resample, 5).unwrap()).unwrap();
-    (batch, test.labels().unwrap().to_vec())
+    let copies = transformed_copies(&other, &space, &config().resample, 5).unwrap();
+    let data = [test.batch().select(&half).data(), copies.data()].concat();
+    (Batch::new(copies.signal(), data).unwrap(), test.labels().unwrap().to_vec())
 }
 
 fn right(predictions: &[Prediction], labels: &[u32]) -> usize {
@@ -60,7 +60,7 @@ fn the_bare_model_fails_where_the_gated_one_succeeds() {
         right(&c.predict(&batch.select(rows)).unwrap(), &labels)
     };
     let (up, tr) = (gated(&c, &upright), gated(&c, &transformed));
-    let c = c.with_gate(Part::new("never")).unwrap();
+    let c = c.with_part(Role::Gate, Part::new("never")).unwrap();
     let (bare_up, bare_tr) = (gated(&c, &upright), gated(&c, &transformed));
     assert!(bare_tr < 65, "the control must fail: {bare_tr} of 100");
     assert!(tr >= bare_tr + 25, "{bare_tr} -> {tr} of 100");
@@ -92,7 +92,7 @@ fn every_search_and_gate_combine_within_the_budget() {
         let part = Part::new(gate.name);
         let c = fitted(&config().with(Role::Gate, part).with(Role::Score, Part::new("energy")));
         for search in search::TABLE {
-            let c = c.with_search(Part::new(search.name)).unwrap().with_budget(9);
+            let c = c.with_part(Role::Search, Part::new(search.name)).unwrap().with_budget(9);
             let name = format!("{} {}", search.name, gate.name);
             for p in c.predict(&batch).unwrap() {
                 assert!(p.evaluations <= 10, "{name}");
@@ -109,7 +109,7 @@ fn every_search_and_gate_combine_within_the_budget() {
 #[test]
 fn a_closed_gate_gives_the_bare_models_logits_bit_for_bit() {
     let c = fitted(&config());
-    let c = c.with_gate(Part::new("never")).unwrap();
+    let c = c.with_part(Role::Gate, Part::new("never")).unwrap();
     let (batch, _) = mixed(20);
     let bare = c.model().run(&batch).unwrap();
     for (p, logits) in c.predict(&batch).unwrap().iter().zip(bare.logits.iter()) {
@@ -198,7 +198,7 @@ fn a_class_with_fewer_samples_than_k_is_used_whole_and_named() {
 #[test]
 fn inputs_of_another_shape_are_refused() {
     let c = fitted(&config().with(Role::Score, Part::new("energy")));
-    let other = Batch::zeros(upright::Signal::image(3, 8, 8), 1);
+    let other = Batch::new(upright::Signal::image(3, 8, 8), vec![0.0; 192]).unwrap();
     assert_eq!(c.predict(&other).unwrap_err().code(), "input::shape");
 }
 
@@ -232,7 +232,7 @@ fn gradients_of_the_whole_chain_match_finite_differences() {
             .with(Role::Score, Part::new(score))
             .with(Role::Gate, Part::new("always"));
         let c = fitted(&config);
-        let c = c.with_search(Part::new("random-refine")).unwrap().with_budget(30);
+        let c = c.with_part(Role::Search, Part::new("random-refine")).unwrap().with_budget(30);
         let mut told = 0;
         for (item, trace) in c.trace(&batch).unwrap().iter().enumerate() {
             for seen in trace.seen.iter().filter(|s| s.gradient.is_some()).take(2) {
@@ -267,7 +267,7 @@ fn following_the_gradient_lowers_the_energy() {
     let (batch, _) = mixed(24);
     let look = |name: &str| {
         let c = fitted(&Config { budget: 60, ..config() }.with(Role::Gate, Part::new("always")));
-        let c = c.with_search(Part::new(name)).unwrap().with_budget(60);
+        let c = c.with_part(Role::Search, Part::new(name)).unwrap().with_budget(60);
         assert!(c.model().differentiable().is_ok());
         let all = c.predict(&batch).unwrap();
         all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64

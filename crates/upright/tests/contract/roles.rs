@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use upright::internal::onnx::Graph;
-use upright::proposer::{self, Brief, Proposal, Proposer, Viewed};
+use upright::proposer::{self, Brief, Proposal, Proposer, Rating, Viewed};
 use upright::score::{self, Needs, Score};
 use upright::search::{self, Ask, Search, Seen};
 use upright::{
@@ -67,7 +67,7 @@ fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
             }
         }
     }
-    let closed = c.with_gate(Part::new("never")).unwrap();
+    let closed = c.with_part(Role::Gate, Part::new("never")).unwrap();
     assert_eq!(c.config().part(Role::Gate).name, "conformal", "the first handle has changed");
     assert!(closed.predict(&batch).unwrap().iter().all(|p| !p.searched()));
 }
@@ -98,7 +98,7 @@ fn a_part_reads_the_taps_it_names() {
     };
     let second = || Tap::new(map.as_str()).reduced(Reduce::Mean);
     let both = load(vec![Tap::auto(), second()]);
-    let name = both.taps()[1].name().to_string();
+    let name = both.taps()[1].name.clone();
     let alone = fit(vec![second()], Part::new("knn"));
     let among = fit(vec![Tap::auto(), second()], Part::new("knn").reading([&name]));
     let batch = a_dozen(&data);
@@ -155,8 +155,8 @@ impl proposer::Run for Along<'_> {
         views.iter().map(next).collect()
     }
 
-    fn rate(&self, _: &[f32], _: u32) -> Option<f32> {
-        Some(self.told as f32)
+    fn rate(&self, _: &[f32], _: u32) -> Option<Rating> {
+        Some(Rating { here: self.told as f32, ..Rating::default() })
     }
 }
 
@@ -167,11 +167,13 @@ static FURTHER: Kind<proposer::Make> = Kind {
     make: proposer::Make {
         bank: false,
         copies: true,
+        taps: &[],
         fit: |_, bank| {
-            let copies = bank.copies.expect("copies were asked for");
-            assert_eq!(copies.outputs.len(), copies.poses.len());
-            assert_eq!(copies.samples.len(), copies.poses.len());
-            assert!(copies.poses.iter().all(|p| bank.space.contains(p)));
+            let (batch, labels) = bank.samples.read(&[0, 2])?;
+            assert_eq!((batch.len(), labels.len()), (2, 2));
+            let outputs = bank.samples.run(&batch)?;
+            assert_eq!(outputs.logits.cols(), bank.samples.classes());
+            assert!(!outputs.features.is_empty() && bank.samples.len() > 2);
             Ok(Box::new(Further))
         },
         load: |_, _, _| Ok(Box::new(Further)),
@@ -238,7 +240,7 @@ impl Score for Told {
             .iter()
             .map(|v| {
                 assert_eq!(v.raw, v.proposal.is_none(), "{v:?}");
-                -v.proposer.rate(v.pose, 0).unwrap()
+                -v.proposer.rate(v.pose, 0).unwrap().here
             })
             .collect()
     }

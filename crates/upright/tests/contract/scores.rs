@@ -4,7 +4,8 @@ mod faults;
 
 use upright::internal::config::Domain;
 use upright::internal::tensor::argmax;
-use upright::score::{self, Bank, Score, TABLE};
+use upright::proposer::Rating;
+use upright::score::{self, Bank, Lesson, Lessons, Origin, Score, TABLE};
 use upright::{Head, Matrix, Outputs, Part, State, Value};
 
 const CLASSES: usize = 4;
@@ -37,6 +38,7 @@ struct World {
     inputs: Outputs,
     centres: Matrix,
     second: Matrix,
+    lessons: Lessons,
 }
 
 impl World {
@@ -72,7 +74,8 @@ impl World {
         let outputs = make(&labels, 0.5);
         let transformed = make(&labels[..20], 2.0);
         let inputs = make(&labels[..12], 0.9);
-        World { outputs, labels, head, transformed, inputs, centres, second }
+        let lessons = lessons(&outputs, &labels, &transformed);
+        World { outputs, labels, head, transformed, inputs, centres, second, lessons }
     }
 
     fn bank(&self) -> Bank<'_> {
@@ -81,9 +84,38 @@ impl World {
             labels: &self.labels,
             head: Some(&self.head),
             transformed: Some(&self.transformed),
+            lessons: Some(&self.lessons),
             seed: 11,
         }
     }
+}
+
+/// Every input as it is and under two views: of an upright one all are right, of a transformed
+/// one the second view is.
+fn lessons(upright: &Outputs, labels: &[u32], transformed: &Outputs) -> Lessons {
+    let mut outputs = upright.select(&[]);
+    let mut views = Vec::new();
+    let mut add = |all: &Outputs, i: usize, input: usize, lesson: Lesson| {
+        outputs.append(&all.select(&[i])).unwrap();
+        views.push(Lesson { input, ..lesson });
+    };
+    for i in 0..labels.len() {
+        for turned in [false, true] {
+            for (k, raw) in [(0, true), (1, false), (2, false)] {
+                let right = !turned || k == 2;
+                let rating = Rating { here: f32::from(k as u8), ..Rating::default() };
+                let origin = Origin {
+                    raw,
+                    proposal: (!raw).then_some((0.5, right)),
+                    rating: Some(rating),
+                };
+                let lesson = Lesson { input: 0, upright: !turned, right, origin };
+                let (from, at) = if right { (upright, i) } else { (transformed, i % 20) };
+                add(from, at, 2 * i + usize::from(turned), lesson);
+            }
+        }
+    }
+    Lessons { outputs, views, inputs: 2 * labels.len() }
 }
 
 /// Logits by the head, in double precision.

@@ -34,7 +34,7 @@ fn rounds(
     see: &dyn Fn(Vec<f32>, bool) -> Seen,
 ) -> Vec<Vec<Seen>> {
     let raw = see(space.identity(), false);
-    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, proposals: &[] });
+    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, proposals: &[], sure: None });
     let (mut seen, mut cost): (Vec<Vec<Seen>>, usize) = (Vec::new(), 0);
     loop {
         let asks = run.ask(budget - cost);
@@ -126,7 +126,7 @@ fn no_search_asks_without_room() {
         let raw =
             Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None, follows: None };
         let mut run =
-            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, proposals: &[] });
+            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, proposals: &[], sure: None });
         assert!(run.ask(0).is_empty(), "{}", row.name);
     }
 }
@@ -160,7 +160,7 @@ fn every_search_survives_energies_that_are_not_numbers() {
     });
 }
 
-/// The angle between two rotations, as a share of pi: to an angle of 100 degrees about
+/// The angle between two rotations, as a fraction of pi: to an angle of 100 degrees about
 /// (1, 2, 2) / 3.
 fn solid_bowl(space: &Space, pose: &[f32]) -> f32 {
     let goal = [-0.043_243, 0.917_349, -0.395_728, -0.395_728, 0.347_973, 0.849_891];
@@ -286,7 +286,7 @@ fn parallel_searches_spend_all_of_their_budget() {
     assert_eq!(shape(&Part::new("swarm")), vec![(10, 0); 6]);
 }
 
-/// 60 / 5 = 12 an axis; with two sweeps 6; with the first axis weighted twice
+/// 60 / 5 = 12 per axis; with two sweeps 6; with the first axis weighted twice
 /// 60 / (4 + 2) = 10 and 20.
 #[test]
 fn coordinate_descent_spreads_its_budget_over_the_axes() {

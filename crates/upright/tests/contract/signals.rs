@@ -20,8 +20,8 @@ fn model(network: &str) -> Model {
 /// Items of smooth random numbers; the last rows of strokes are padding.
 fn items(signal: Signal, count: usize, seed: f32) -> Batch<'static> {
     let size = signal.size();
-    let mut batch = Batch::zeros(signal, count);
-    for (i, v) in batch.data_mut().iter_mut().enumerate() {
+    let mut data = vec![0.0; size * count];
+    for (i, v) in data.iter_mut().enumerate() {
         let (item, at) = (i / size, i % size);
         *v = (0.7 * at as f32 + seed + 1.3 * item as f32).sin() + 0.3 * (at % 3) as f32;
         if matches!(signal, Signal::Strokes { .. }) && at % 3 == 2 {
@@ -29,7 +29,7 @@ fn items(signal: Signal, count: usize, seed: f32) -> Batch<'static> {
             *v = if at / 3 + 2 >= rows { -1.0 } else { f32::from(u8::from(at / 3 % 4 == 0)) };
         }
     }
-    batch
+    Batch::new(signal, data).unwrap()
 }
 
 /// Items much like those of the bank, transformed.
@@ -55,7 +55,7 @@ fn every_search_runs_on_strokes_and_clouds_within_its_budget() {
         let c = fitted(network, "random");
         let batch = astray(&c, 6);
         for row in search::TABLE {
-            let c = c.with_search(Part::new(row.name)).unwrap().with_budget(20);
+            let c = c.with_part(Role::Search, Part::new(row.name)).unwrap().with_budget(20);
             let found = c.predict(&batch).unwrap();
             let solid = network == "pointnet";
             for p in &found {
@@ -90,7 +90,7 @@ fn gradients_refine_clouds() {
     assert!(c.model().differentiable().is_ok());
     let batch = astray(&c, 12);
     let look = |name: &str| {
-        let c = c.with_search(Part::new(name)).unwrap().with_budget(60);
+        let c = c.with_part(Role::Search, Part::new(name)).unwrap().with_budget(60);
         let all = c.predict(&batch).unwrap();
         all.iter().map(|p| f64::from(p.energy_after)).sum::<f64>() / all.len() as f64
     };
@@ -148,7 +148,7 @@ fn orbits_are_measured_for_every_signal() {
         let orbits = c.orbits(&batch, 16, 1).unwrap();
         assert!(orbits.iter().all(|o| o.canonical.of == 16 && o.canonical.hits >= 2), "{network}");
         assert_eq!(c.orbits(&batch.select(&[1]), 16, 1).unwrap(), orbits[1..2], "{network}");
-        let c = c.with_gate(Part::new("never")).unwrap();
+        let c = c.with_part(Role::Gate, Part::new("never")).unwrap();
         let bare = Consistency::of(&c.orbits(&batch, 16, 1).unwrap());
         assert_eq!(bare.canonical, bare.raw, "{network}");
         assert_eq!(bare.raw, Consistency::of(&orbits).raw, "{network}");

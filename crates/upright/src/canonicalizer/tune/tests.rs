@@ -57,7 +57,7 @@ fn the_default_tuning_turns_these_knobs() {
             "tap 0|1 = 0 (7)",
             "search rivals|random|random-refine = rivals (0)",
             "rivals.rivals whole 1..6 = 3 (1)",
-            "rivals.share 0.3..0.95 = 0.7 (1)",
+            "rivals.first 0.3..0.95 = 0.7 (1)",
             "rivals.proposals true|false = true (1)",
             "rivals.radius 0.02..0.25 log = 0.08 (1)",
             "random-refine.runs whole 1..4 = 2 (1)",

@@ -12,11 +12,11 @@ use crate::onnx::Graph;
 use crate::onnx::proto::NodeProto;
 
 /// The nodes, with every chain that is a Gelu written as that one operator. Tensors that
-/// others read too, or that are seeds, are left alone.
+/// others read too, or that are ends, are left alone.
 pub(super) fn gelus<'a>(
     graph: &Graph,
     nodes: &[&'a NodeProto],
-    seeds: &[String],
+    ends: &[String],
 ) -> Vec<Cow<'a, NodeProto>> {
     let mut uses: HashMap<&str, Vec<usize>> = HashMap::new();
     for (i, node) in nodes.iter().enumerate() {
@@ -24,7 +24,7 @@ pub(super) fn gelus<'a>(
             uses.entry(input).or_default().push(i);
         }
     }
-    let chains = Chains { graph, nodes, uses, seeds };
+    let chains = Chains { graph, nodes, uses, ends };
     let mut whole: HashMap<usize, NodeProto> = HashMap::new();
     let mut inner: Vec<usize> = Vec::new();
     for chain in (0..nodes.len()).filter_map(|erf| chains.gelu(erf)) {
@@ -56,7 +56,7 @@ struct Chains<'a, 'b> {
     graph: &'b Graph,
     nodes: &'b [&'a NodeProto],
     uses: HashMap<&'a str, Vec<usize>>,
-    seeds: &'b [String],
+    ends: &'b [String],
 }
 
 impl Chains<'_, '_> {
@@ -103,7 +103,7 @@ impl Chains<'_, '_> {
     fn alone(&self, node: usize) -> Option<usize> {
         let out = self.nodes[node].out();
         match self.uses.get(out)?.as_slice() {
-            [one] if !self.seeds.iter().any(|s| s == out) => Some(*one),
+            [one] if !self.ends.iter().any(|s| s == out) => Some(*one),
             _ => None,
         }
     }

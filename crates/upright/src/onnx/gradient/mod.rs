@@ -34,13 +34,13 @@ mod tests;
 use builder::{Builder, Step};
 use rules::{rule, stops};
 
-/// The gradient of `sum over seeds <seed tensor, derivative>` with respect to a graph's
+/// The gradient of `sum over ends <tensor, derivative>` with respect to a graph's
 /// input, for inputs of one shape.
 #[derive(Debug)]
 pub struct Gradient<'a> {
-    /// For each seed, the input that takes the derivative with respect to it.
-    pub seeds: Vec<String>,
-    /// For each seed, its shape.
+    /// For each end, the input that takes the derivative with respect to it.
+    pub ends: Vec<String>,
+    /// For each end, its shape.
     pub shapes: Vec<Vec<usize>>,
     /// The tensor that holds the gradient.
     pub output: String,
@@ -52,14 +52,14 @@ pub struct Gradient<'a> {
     weights: Vec<TensorProto>,
 }
 
-/// Differentiates a graph with respect to `input`, of the given shape, seeded by the
-/// derivatives of some scalar with respect to the tensors `seeds`. `run` is called once, to
+/// Differentiates a graph with respect to `input`, of the given shape, from the
+/// derivatives of some scalar with respect to the tensors `ends`. `run` is called once, to
 /// learn sizes. Operators that cannot be differentiated are an error that lists all of them.
 pub fn build<'a>(
     graph: &'a Graph,
     input: &str,
     shape: &[usize],
-    seeds: &[String],
+    ends: &[String],
     run: Run<'_>,
 ) -> Result<Gradient<'a>> {
     let refused = |all: BTreeSet<String>| Error::Gradient {
@@ -67,26 +67,26 @@ pub fn build<'a>(
         all: all.into_iter().collect::<Vec<_>>().join(", "),
     };
     let active = active(graph, input);
-    let nodes = fuse::gelus(graph, &between(graph, &active, seeds), seeds);
+    let nodes = fuse::gelus(graph, &between(graph, &active, ends), ends);
     let lacking: BTreeSet<String> =
         nodes.iter().filter(|n| rule(n).is_none()).map(|n| called(n)).collect();
     if !lacking.is_empty() {
         return Err(refused(lacking));
     }
-    let touched = nodes.iter().flat_map(|n| n.input.iter().chain(&n.output)).chain(seeds);
+    let touched = nodes.iter().flat_map(|n| n.input.iter().chain(&n.output)).chain(ends);
     let numbers = nodes.iter().flat_map(|n| {
         let positions = rule(n).map_or(&[][..], |r| r.integers);
         positions.iter().filter_map(|&i| n.arg(i))
     });
     let facts = Facts::learn(graph, input, shape, touched.map(String::as_str), numbers, run)?;
     let mut builder = Builder::new(graph, &facts, active);
-    let mut seed_names = Vec::new();
-    let mut seed_shapes = Vec::new();
-    for seed in seeds {
-        let name = builder.named(seed);
-        builder.give(seed, name.clone());
-        seed_names.push(name);
-        seed_shapes.push(builder.shape(seed).map_err(|why| refused([why].into()))?);
+    let mut end_names = Vec::new();
+    let mut end_shapes = Vec::new();
+    for end in ends {
+        let name = builder.named(end);
+        builder.give(end, name.clone());
+        end_names.push(name);
+        end_shapes.push(builder.shape(end).map_err(|why| refused([why].into()))?);
     }
     let mut failed = BTreeSet::new();
     for node in nodes.iter().rev() {
@@ -111,8 +111,8 @@ pub fn build<'a>(
     };
     let (nodes, weights, active) = builder.finish();
     Ok(Gradient {
-        seeds: seed_names,
-        shapes: seed_shapes,
+        ends: end_names,
+        shapes: end_shapes,
         output: gradient,
         graph,
         input: input.into(),
@@ -157,13 +157,13 @@ impl Gradient<'_> {
 
     fn assemble(&self, node: Vec<NodeProto>, from: &[String], to: &[String]) -> Result<Graph> {
         let known = |name: &String| port(name, self.facts.shape(name));
-        let seeds = self.seeds.iter().zip(&self.shapes).map(|(n, s)| port(n, Some(s)));
+        let ends = self.ends.iter().zip(&self.shapes).map(|(n, s)| port(n, Some(s)));
         let shape = self.facts.shape(&self.input);
         let old = self.graph.graph();
         let mut graph = GraphProto {
             name: old.name.clone(),
             node,
-            input: from.iter().map(known).chain(seeds).collect(),
+            input: from.iter().map(known).chain(ends).collect(),
             output: to.iter().map(known).chain([port(&self.output, shape)]).collect(),
             sparse_initializer: old.sparse_initializer.clone(),
             ..Default::default()
@@ -214,9 +214,9 @@ fn active(graph: &Graph, input: &str) -> HashSet<String> {
     active
 }
 
-/// The nodes on the way from the input to the seeds, in graph order.
-fn between<'a>(graph: &'a Graph, active: &HashSet<String>, seeds: &[String]) -> Vec<&'a NodeProto> {
-    let mut needed: HashSet<&str> = seeds.iter().map(String::as_str).collect();
+/// The nodes on the way from the input to the ends, in graph order.
+fn between<'a>(graph: &'a Graph, active: &HashSet<String>, ends: &[String]) -> Vec<&'a NodeProto> {
+    let mut needed: HashSet<&str> = ends.iter().map(String::as_str).collect();
     let mut nodes = Vec::new();
     for node in graph.graph().node.iter().rev() {
         let used = |o: &String| needed.contains(o.as_str()) && active.contains(o);

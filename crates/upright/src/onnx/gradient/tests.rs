@@ -81,11 +81,11 @@ fn check_on(engine: &str, what: &str, shape: &[usize], m: &ModelProto, x: &[f32]
     let value = |x: &[f32]| forward.run(&[fed(shape, x)], &[0]).unwrap().remove(0);
     let out = value(x);
     let c = numbers(out.data.len(), 5);
-    let seed = Input { name: &built.seeds[0], shape: &out.shape, data: &c };
+    let given = Input { name: &built.ends[0], shape: &out.shape, data: &c };
     let names = ["y".to_string(), built.output.clone()];
     let joined = built.joined(&y).unwrap();
     let got =
-        run(&joined, &names, &[fed(shape, x), seed]).unwrap_or_else(|e| panic!("{what}: {e}"));
+        run(&joined, &names, &[fed(shape, x), given]).unwrap_or_else(|e| panic!("{what}: {e}"));
     assert_eq!(got[0].shape, out.shape, "{what}");
     for (a, b) in got[0].data.iter().zip(out.data.iter()) {
         assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{what}: {a} is not {b}");
@@ -93,7 +93,7 @@ fn check_on(engine: &str, what: &str, shape: &[usize], m: &ModelProto, x: &[f32]
     assert_eq!(got[1].shape, shape, "{what}");
     let (back, kept) = built.backward().unwrap();
     let values = run(&graph, &kept, &[fed(shape, x)]).unwrap();
-    let mut inputs = vec![seed];
+    let mut inputs = vec![given];
     for (name, v) in kept.iter().zip(&values) {
         inputs.push(Input { name, shape: &v.shape, data: &v.data });
     }
@@ -150,7 +150,7 @@ fn every_operator_without_a_rule_is_named_at_once() {
 }
 
 #[test]
-fn operators_aside_from_the_way_to_the_seeds_do_not_matter() {
+fn operators_aside_from_the_way_to_the_ends_do_not_matter() {
     let nodes = vec![
         node("CumSum", &["x", "s"], "aside"),
         node("Shape", &["x"], "dims"),
@@ -161,13 +161,13 @@ fn operators_aside_from_the_way_to_the_seeds_do_not_matter() {
 }
 
 #[test]
-fn a_seed_that_does_not_depend_on_the_input_gives_zeros() {
+fn an_end_that_does_not_depend_on_the_input_gives_zeros() {
     let nodes = vec![node("Shape", &["x"], "dims"), node("Expand", &["w", "dims"], "y")];
     check("constant", &[2, 3], nodes, vec![weight("w", &[1], &[2.0])]);
 }
 
 #[test]
-fn seeds_inside_the_graph_add_up() {
+fn ends_inside_the_graph_add_up() {
     // y = 3 x^2 with derivatives given for y and for x^2: 1 * 6 x + 10 * 2 x.
     let nodes = vec![node("Mul", &["x", "x"], "s"), node("Mul", &["s", "w"], "y")];
     let m = net(&[1, 2], nodes, vec![weight("w", &[], &[3.0])], 17);
@@ -177,8 +177,8 @@ fn seeds_inside_the_graph_add_up() {
         Ok(run_on("rten", g, names, &[x])?.into_iter().map(|v| v.data.into()).collect())
     };
     let built = build(&graph, "x", &[1, 2], &["y".into(), "s".into()], &learn).unwrap();
-    let ones = Input { name: &built.seeds[0], shape: &[1, 2], data: &[1.0, 1.0] };
-    let tens = Input { name: &built.seeds[1], shape: &[1, 2], data: &[10.0, 10.0] };
+    let ones = Input { name: &built.ends[0], shape: &[1, 2], data: &[1.0, 1.0] };
+    let tens = Input { name: &built.ends[1], shape: &[1, 2], data: &[10.0, 10.0] };
     let joined = built.joined(&[]).unwrap();
     let output = std::slice::from_ref(&built.output);
     let got = run_on("rten", &joined, output, &[x, ones, tens]).unwrap();

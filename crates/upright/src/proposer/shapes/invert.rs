@@ -12,9 +12,9 @@ const TRIES: usize = 3;
 const ROUNDS: usize = 8;
 /// Rounds without a domain.
 const EXACT: usize = 12;
-/// A round that leaves more than this share of the difference is the last.
+/// A round that leaves more than this fraction of the difference is the last.
 const STALLED: f64 = 0.9;
-/// Largest difference of a map's entries, as a share of the map's size, that still counts
+/// Largest difference of a map's entries, as a fraction of the map's size, that still counts
 /// as the same map.
 const NEAR: f64 = 0.12;
 
@@ -112,7 +112,7 @@ fn apart(a: &[f64; 4], b: &[f64; 4]) -> f64 {
 /// extents of the axes in `W`, then back into the domain.
 fn improve(space: &Space, pose: &mut [f32], m: &[f64; 4], target: &[f64; 4]) {
     step(space, pose, m, target);
-    space.settle(pose);
+    space.confine(pose);
 }
 
 /// The step itself.

@@ -131,7 +131,7 @@ pub(in crate::proposer) fn product(p: &[f64; 4], q: &[f64; 4]) -> [f64; 4] {
     ]
 }
 
-/// Differences from the background below this share of the largest count as background.
+/// Differences from the background below this fraction of the largest count as background.
 const FAINT: f32 = 0.1;
 /// Share of border pixels that may differ from the background.
 const CUT: f64 = 0.25;

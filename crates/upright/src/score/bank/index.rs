@@ -1,7 +1,7 @@
 //! [`Index`]: feature vectors sorted by class, stored for searching.
 //!
 //! Vectors are kept either as given (`f32`) or in 16 bits: minus the bank's
-//! mean, in whole steps of `max_i |v_i - mean_i| / 32639`, a step a vector. The
+//! mean, in whole steps of `max_i |v_i - mean_i| / 32639`, one per vector. The
 //! upper byte of these numbers is a bank of 8-bit vectors, which is what
 //! [`super::scan`] multiplies; the lower byte restores the rest. Banks of
 //! `f32` vectors hold the same 8-bit vectors beside their own. The rounding of

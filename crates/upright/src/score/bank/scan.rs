@@ -217,7 +217,7 @@ impl Index {
     }
 
     /// The `k` nearest of a [`Index::shortlist`], nearest first; all if there are fewer.
-    pub(in crate::score) fn settle(
+    pub(in crate::score) fn nearest_of(
         &self,
         metric: &Metric,
         query: &[f32],
@@ -271,7 +271,7 @@ impl Index {
         queries
             .par_iter()
             .zip(lists)
-            .map(|(query, list)| self.settle(metric, query, &list, k))
+            .map(|(query, list)| self.nearest_of(metric, query, &list, k))
             .collect()
     }
 }

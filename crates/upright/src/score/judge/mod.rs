@@ -33,7 +33,6 @@ pub(super) const KIND: Kind<Make> = Kind {
     make: Make {
         needs: |_| Needs {
             features: true,
-            labels: true,
             lessons: true,
             taps: &["90%"],
             ..Needs::default()

@@ -175,7 +175,7 @@ impl Laplace {
         (means, along, deviations)
     }
 
-    /// Deviations of the samples from the mean logits, one row a pair.
+    /// Deviations of the samples from the mean logits, one row per pair.
     fn offsets(&self, deviations: &[f32]) -> Matrix {
         let mut scaled = self.normals.clone();
         for i in 0..scaled.rows() {

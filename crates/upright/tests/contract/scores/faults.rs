@@ -1,7 +1,7 @@
 //! What scores do with banks and inputs that lack something.
 
 use super::{CLASSES, Noise, SECOND, WIDTH, World, each, through};
-use upright::score::{self, Bank, TABLE};
+use upright::score::{self, Bank, Lessons, TABLE};
 use upright::{Head, Matrix, Outputs, Part};
 
 #[test]
@@ -15,6 +15,14 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             assert!(e.contains(row.name) && e.contains(word), "{e}");
         };
         let needs = score::needs(&part).unwrap();
+        if needs.lessons {
+            refused(&Bank { lessons: None, ..world.bank() }, "views");
+            refused(&Bank { lessons: Some(&Lessons::default()), ..world.bank() }, "views");
+            let bare = Outputs::new(world.lessons.outputs.logits.clone(), vec![]).unwrap();
+            let bare = Lessons { outputs: bare, ..world.lessons.clone() };
+            refused(&Bank { lessons: Some(&bare), ..world.bank() }, "features");
+            continue;
+        }
         if needs.features {
             refused(&Bank { outputs: &bare, ..world.bank() }, "features");
         }
@@ -45,6 +53,7 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             labels: if needs.labels { &world.labels } else { &[] },
             head: needs.head.then_some(&world.head),
             transformed: needs.transformed.then_some(&world.transformed),
+            lessons: None,
             seed: 0,
         };
         assert!(score::fit(&part, &just).is_ok(), "{} needs more than it says", row.name);
@@ -122,7 +131,7 @@ fn scores_that_count_samples_use_all_there_are_if_fewer() {
         assert_eq!(super::bits(&energies), super::bits(&more.energy(&world.inputs)), "{part:?}");
         assert_eq!(all.pullback(&world.inputs), more.pullback(&world.inputs), "{part:?}");
         assert_eq!(all.neighbours(&world.inputs), more.neighbours(&world.inputs), "{part:?}");
-        // A bank of one centre a class has nothing to count.
+        // A bank of one centre per class has nothing to count.
         if !part.settings.contains_key("compress") {
             let fewer = with(1.0).energy(&world.inputs);
             assert_ne!(super::bits(&energies), super::bits(&fewer), "{part:?} does not count");

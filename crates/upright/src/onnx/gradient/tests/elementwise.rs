@@ -74,12 +74,12 @@ fn written_out(divide: bool, late: bool) -> (Vec<NodeProto>, Vec<TensorProto>) {
 }
 
 /// What the way back of a net keeps from the way there.
-fn kept(nodes: Vec<NodeProto>, weights: Vec<TensorProto>, seeds: &[&str]) -> Vec<String> {
+fn kept(nodes: Vec<NodeProto>, weights: Vec<TensorProto>, ends: &[&str]) -> Vec<String> {
     let m = net(&[2, 9], nodes, weights, 17);
     let graph = crate::onnx::Graph::from_bytes("test.onnx", &m.encode_to_vec()).unwrap();
-    let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
+    let ends: Vec<String> = ends.iter().map(ToString::to_string).collect();
     let sizes = |_: &crate::onnx::Graph, names: &[String]| Ok(vec![vec![2.0, 9.0]; names.len()]);
-    build(&graph, "x", &[2, 9], &seeds, &sizes).unwrap().backward().unwrap().1
+    build(&graph, "x", &[2, 9], &ends, &sizes).unwrap().backward().unwrap().1
 }
 
 #[test]
