@@ -303,7 +303,7 @@ const NEWTON: usize = 30;
 /// Numbers should be of the order of one.
 pub(crate) fn logistic(rows: &[Vec<f64>], labels: &[bool], lambda: f64) -> Vec<f64> {
     let width = rows.first().map_or(0, Vec::len) + 1;
-    newton(width, lambda, &|w| {
+    newton(width, width - 1, lambda, &|w| {
         let mut step = Step::new(width);
         for (row, &label) in rows.iter().zip(labels) {
             let x = || row.iter().copied().chain([1.0]);
@@ -321,7 +321,7 @@ pub(crate) fn logistic(rows: &[Vec<f64>], labels: &[bool], lambda: f64) -> Vec<f
 /// or without a wrong candidate tell nothing.
 pub(crate) fn conditional(groups: &[Vec<(Vec<f64>, bool)>], lambda: f64) -> Vec<f64> {
     let width = groups.iter().flatten().next().map_or(0, |(row, _)| row.len());
-    newton(width, lambda, &|w| {
+    newton(width, width, lambda, &|w| {
         let mut step = Step::new(width);
         for group in groups {
             let right = group.iter().filter(|(_, right)| *right).count();
@@ -385,13 +385,20 @@ impl Step {
     }
 }
 
-fn newton(width: usize, lambda: f64, at: &dyn Fn(&[f64]) -> Step) -> Vec<f64> {
+/// Newton's method for a convex loss with a penalty on the first `penalised` weights.
+fn newton(
+    width: usize,
+    penalised: usize,
+    lambda: f64,
+    at: &dyn Fn(&[f64]) -> Step,
+) -> Vec<f64> {
     let mut w = vec![0.0; width];
     for _ in 0..NEWTON {
         let Step { mut gradient, mut curvature } = at(&w);
         for i in 0..width {
-            gradient[i] += lambda * w[i];
-            curvature[i * width + i] += lambda.max(1e-9);
+            let own = if i < penalised { lambda } else { 0.0 };
+            gradient[i] += own * w[i];
+            curvature[i * width + i] += own.max(1e-9);
         }
         let Ok(factor) = MatRef::from_row_major_slice(&curvature, width, width).llt(Side::Lower)
         else {
@@ -410,4 +417,94 @@ fn newton(width: usize, lambda: f64, at: &dyn Fn(&[f64]) -> Step) -> Vec<f64> {
         }
     }
     w
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn oracle(name: &str) -> Value {
+        let text = include_str!("../tests/fixtures/ridge.json");
+        serde_json::from_str::<Value>(text).unwrap()[name].clone()
+    }
+
+    fn numbers(v: &Value) -> Vec<f64> {
+        v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    }
+
+    fn rows(v: &Value) -> Vec<Vec<f64>> {
+        v.as_array().unwrap().iter().map(numbers).collect()
+    }
+
+    fn single(row: &[f64]) -> Vec<f32> {
+        row.iter().map(|v| *v as f32).collect()
+    }
+
+    fn near(got: &[f64], want: &[f64], slack: f64) {
+        for (g, w) in got.iter().zip(want) {
+            assert!((g - w).abs() <= slack * (1.0 + w.abs()), "{got:?} is not {want:?}");
+        }
+        assert_eq!(got.len(), want.len());
+    }
+
+    /// Weights are rounded to half precision, hence the slack.
+    #[test]
+    fn a_streamed_ridge_is_that_of_scikit_learn() {
+        let case = oracle("ridge");
+        let (x, y) = (rows(&case["rows"]), rows(&case["targets"]));
+        let mut normal = Normal::new(x[0].len(), y[0].len());
+        for (x, y) in x.iter().zip(&y) {
+            let targets = y.iter().enumerate().map(|(t, v)| (t as u32, *v as f32)).collect();
+            normal.add(&single(x), targets);
+        }
+        normal.add(&[f32::NAN; 7], vec![(0, 1.0)]);
+        assert_eq!(normal.len(), x.len(), "a row that is not finite is left out");
+        let ridge = normal.solve(case["lambda"].as_f64().unwrap()).unwrap();
+        for (test, want) in rows(&case["test"]).iter().zip(rows(&case["predicted"])) {
+            let row = Matrix::new(1, test.len(), single(test)).unwrap();
+            let got: Vec<f64> = ridge.apply(&row).row(0).iter().map(|v| f64::from(*v)).collect();
+            near(&got, &want, 1e-3);
+        }
+        assert_eq!(Ridge::load(&ridge.state()).unwrap(), ridge);
+    }
+
+    #[test]
+    fn wide_rows_fill_the_whole_matrix_of_products() {
+        // y = x_300: a penalty of nearly nothing finds it among 601 columns that vary alone.
+        let width = 601;
+        let mut normal = Normal::new(width, 1);
+        for i in 0..1300usize {
+            let mut row = vec![0.0; width];
+            row[i % width] = if i >= width { 1.0 } else { -1.0 };
+            let y = row[300];
+            normal.add(&row, vec![(0, y)]);
+        }
+        let ridge = normal.solve(1e-6).unwrap();
+        let mut probe = Matrix::zeros(1, width);
+        probe.row_mut(0)[300] = 1.0;
+        let got = ridge.apply(&probe).row(0)[0];
+        assert!((got - 1.0).abs() < 0.01, "{got}");
+    }
+
+    #[test]
+    fn the_logistic_regression_is_that_of_scikit_learn() {
+        let case = oracle("logistic");
+        let labels: Vec<bool> =
+            case["labels"].as_array().unwrap().iter().map(|l| l.as_bool().unwrap()).collect();
+        let got = logistic(&rows(&case["rows"]), &labels, case["lambda"].as_f64().unwrap());
+        near(&got, &numbers(&case["weights"]), 1e-5);
+    }
+
+    #[test]
+    fn the_conditional_logit_minimises_its_loss() {
+        let case = oracle("conditional");
+        let candidate = |c: &Value| (numbers(&c[0]), c[1].as_bool().unwrap());
+        let group = |g: &Value| g.as_array().unwrap().iter().map(candidate).collect();
+        let groups: Vec<Vec<(Vec<f64>, bool)>> =
+            case["groups"].as_array().unwrap().iter().map(group).collect();
+        let got = conditional(&groups, case["lambda"].as_f64().unwrap());
+        near(&got, &numbers(&case["weights"]), 1e-4);
+    }
 }

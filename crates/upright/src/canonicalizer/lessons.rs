@@ -17,6 +17,8 @@ use crate::trace::Proposed;
 /// Samples that are seen transformed, and samples that are seen upright.
 const TRANSFORMED: usize = 16_000;
 const UPRIGHT: usize = 6000;
+/// Most copies of one sample.
+const ROUNDS: usize = 6;
 /// Proposals that are looked at per input.
 const PROPOSALS: usize = 4;
 
@@ -28,18 +30,20 @@ impl Canonicalizer {
         rows: &[usize],
         watch: &mut dyn Watch,
     ) -> Result<Lessons> {
+        let rounds = (TRANSFORMED / rows.len().max(1)).clamp(1, ROUNDS);
         let transformed = evenly(rows, TRANSFORMED.min(rows.len())).0;
         let upright = evenly(rows, UPRIGHT.min(rows.len())).0;
-        watch.phase("lessons", transformed.len() + upright.len());
+        watch.phase("lessons", rounds * transformed.len() + upright.len());
         let mut lessons = Lessons::default();
         let mut outputs: Option<Outputs> = None;
-        for (rows, turned) in [(&transformed, true), (&upright, false)] {
+        let turned = (0..rounds).map(|round| (&transformed, Some(round)));
+        for (rows, round) in turned.chain([(&upright, None)]) {
             for (number, some) in rows.chunks(CHUNK).enumerate() {
                 let loaded = data.read(some)?;
                 let labels: Vec<Option<u32>> =
                     loaded.rows.iter().map(|&row| data.label(row)).collect();
-                let batch = self.lesson_inputs(loaded.batch, turned, number)?;
-                self.learn_from(&batch, &labels, turned, &mut lessons, &mut outputs)?;
+                let batch = self.lesson_inputs(loaded.batch, round, number)?;
+                self.learn_from(&batch, &labels, round.is_some(), &mut lessons, &mut outputs)?;
                 watch.advance(some.len());
             }
         }
@@ -49,17 +53,17 @@ impl Canonicalizer {
         Ok(lessons)
     }
 
-    /// Copies under random poses; or samples as they are and, every other chunk, resampled by
+    /// Copies under random poses of a round; or samples as they are and, every other chunk, resampled by
     /// a tiny pose.
     fn lesson_inputs(
         &self,
         batch: Batch<'static>,
-        turned: bool,
+        round: Option<usize>,
         number: usize,
     ) -> Result<Batch<'static>> {
-        let salt = seed::of_index(self.config.seed, "lessons", 0);
+        let salt = seed::of_index(self.config.seed, "lessons", round.unwrap_or(0));
         let resample = &self.config.resample;
-        if turned {
+        if round.is_some() {
             let poses = random_poses(&batch, &self.space, salt);
             under(&batch, &poses, &self.space, resample)
         } else if number % 2 == 1 {
