@@ -97,7 +97,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
 fn traces(c: &Canonicalizer, batch: &Batch) -> upright::Result<Vec<Trace>> {
     let mut traces = Vec::new();
     for start in (0..batch.len()).step_by(256) {
-        traces.extend(c.trace(&batch.select(&(start..batch.len().min(start + 256)).collect::<Vec<_>>()))?);
+        traces.extend(
+            c.trace(&batch.select(&(start..batch.len().min(start + 256)).collect::<Vec<_>>()))?,
+        );
     }
     Ok(traces)
 }

@@ -285,8 +285,8 @@ mod warp;
 
 pub use artifact::{Artifact, Manifest};
 pub use canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Orbit, Prediction, Silent,
-    Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Orbit, PRESETS, Prediction,
+    Preset, Silent, Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
 };
 pub use config::{Domain, Param, Part, Settings, Value};
 pub use dataset::{Dataset, Loaded, Samples};

@@ -386,12 +386,7 @@ impl Step {
 }
 
 /// Newton's method for a convex loss with a penalty on the first `penalised` weights.
-fn newton(
-    width: usize,
-    penalised: usize,
-    lambda: f64,
-    at: &dyn Fn(&[f64]) -> Step,
-) -> Vec<f64> {
+fn newton(width: usize, penalised: usize, lambda: f64, at: &dyn Fn(&[f64]) -> Step) -> Vec<f64> {
     let mut w = vec![0.0; width];
     for _ in 0..NEWTON {
         let Step { mut gradient, mut curvature } = at(&w);

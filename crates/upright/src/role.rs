@@ -58,21 +58,21 @@ impl Role {
                 name: "score",
                 plural: "scores",
                 about: "how unfamiliar an input looks",
-                usual: "knn",
+                usual: "judge",
                 rows: || rows(score::rows()),
             },
             Role::Proposer => Facts {
                 name: "proposer",
                 plural: "proposers",
                 about: "which poses are worth looking at",
-                usual: "moments",
+                usual: "learned",
                 rows: || rows(proposer::rows()),
             },
             Role::Search => Facts {
                 name: "search",
                 plural: "searches",
                 about: "where to search for a more familiar view",
-                usual: "rivals",
+                usual: "follow",
                 rows: || rows(search::rows()),
             },
             Role::Readout => Facts {
@@ -86,7 +86,7 @@ impl Role {
                 name: "gate",
                 plural: "gates",
                 about: "which inputs to search",
-                usual: "conformal",
+                usual: "best-mix",
                 rows: || rows(gate::rows()),
             },
             Role::Abstain => Facts {
@@ -236,7 +236,7 @@ mod tests {
     fn parts_that_are_not_named_are_the_usual_ones() {
         let parts: Parts = serde_json::from_str(r#"{"gate": {"name": "never"}}"#).unwrap();
         assert_eq!(parts[Role::Gate], Part::new("never"));
-        assert_eq!(parts[Role::Score], Part::new("knn"));
+        assert_eq!(parts[Role::Score], Part::new("judge"));
         assert!(serde_json::from_str::<Parts>(r#"{"gait": {"name": "never"}}"#).is_err());
     }
 }

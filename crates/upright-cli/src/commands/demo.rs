@@ -7,8 +7,8 @@ use serde::Serialize;
 use upright::internal::canonicalizer::Posed;
 use upright::internal::samples as facts;
 use upright::{
-    Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce, Role,
-    Samples, Silent, Tap, Value, View, samples, warp,
+    Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Role,
+    Samples, Silent, Value, View, samples, warp,
 };
 
 use super::eval::Tally;
@@ -32,6 +32,9 @@ pub const EXAMPLES: &str = "Examples:
 
 /// Inputs in the bank, and held out to calibrate on.
 const TRAINING: usize = 5000;
+/// What parts learn from: less than usual, so that it takes seconds.
+const FEWER: [(Role, &str, &str, f64); 2] =
+    [(Role::Proposer, "learned", "copies", 12_000.0), (Role::Score, "judge", "lessons", 2500.0)];
 
 /// Their seed: the classifiers were trained on samples of another one.
 const BANK_SEED: u64 = 11;
@@ -152,7 +155,6 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let start = Instant::now();
     let scene = args.signal.scene();
     let options = ModelOptions {
-        taps: vec![Tap { name: "auto".into(), reduce: Reduce::None }],
         threads: common.threads.map(std::num::NonZeroUsize::get),
         engine: common.engine(),
         ..ModelOptions::default()
@@ -166,6 +168,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         && ["conformal", "margin"].contains(&config.part(Role::Gate).name.as_str())
     {
         config.parts[Role::Gate].settings.entry("margin".into()).or_insert(Value::Number(margin));
+    }
+    for (role, name, setting, count) in FEWER {
+        let part = &mut config.parts[role];
+        if part.name == name {
+            part.settings.entry(setting.into()).or_insert(Value::Number(count));
+        }
     }
     let training = (scene.data)(TRAINING, BANK_SEED)?;
     let c = config.fit(model, &FitData::new(&training), &mut Silent)?;

@@ -77,9 +77,9 @@ pub struct Args {
     /// Most samples kept in the bank [default: all]
     #[arg(long, value_name = "N")]
     bank: Option<usize>,
-    /// Most held-out samples used
-    #[arg(long, value_name = "N", default_value_t = Config::default().calibration)]
-    calibration: usize,
+    /// Most held-out samples used [default: 4000 with the preset learned, 1000 with others]
+    #[arg(long, value_name = "N")]
+    calibration: Option<usize>,
     #[command(flatten)]
     parts: PartArgs,
     #[command(flatten)]
@@ -130,9 +130,14 @@ struct Fitted<'a> {
 
 /// Fits and writes the artifact.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let mut config = args.parts.config(common)?;
+    let mut parts = args.parts.clone();
+    if args.tune.is_some() || args.switch.is_some() {
+        // Tuning chooses among scores that search, and a second model needs no search at all.
+        parts.preset.get_or_insert_with(|| "search".into());
+    }
+    let mut config = parts.config(common)?;
     config.bank = args.bank;
-    config.calibration = args.calibration;
+    config.calibration = args.calibration.unwrap_or(config.calibration);
     args.shorthands(&mut config);
     config.check()?;
     let options = args.loading.options(common)?;

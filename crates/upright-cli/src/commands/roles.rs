@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
-use upright::{Part, Parts, Role};
+use upright::{PRESETS, Part, Parts, Preset, Role};
 
 use super::setup::split_setting;
 use crate::report::{Failure, Result};
@@ -131,11 +131,21 @@ flattened!(
 );
 
 impl RoleArgs {
-    /// The chosen parts, and the usual ones of the other roles.
-    pub fn parts(&self) -> Result<Parts> {
-        let mut parts = Parts::default();
+    /// The chosen parts, and those of a preset for the other roles.
+    pub fn parts(&self, preset: &Preset) -> Result<Parts> {
+        let mut parts = preset.parts();
         self.0.apply(&mut parts)?;
         Ok(parts)
+    }
+
+    /// The preset that suits the chosen parts where none is named: the usual one, unless
+    /// another score, proposer or search than its own is chosen, which then searches as
+    /// `search` does.
+    pub fn preset(&self) -> &'static Preset {
+        let usual = PRESETS[0].parts();
+        let other = |role: Role| self.0.names.get(&role).is_some_and(|n| *n != usual[role].name);
+        let differs = [Role::Score, Role::Proposer, Role::Search].into_iter().any(other);
+        PRESETS.iter().find(|p| p.name == "search").filter(|_| differs).unwrap_or(&PRESETS[0])
     }
 }
 

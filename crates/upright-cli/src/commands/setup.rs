@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use upright::Models;
 use upright::internal::router;
 use upright::{
-    Artifact, Canonicalizer, Config, Model, ModelOptions, Overrides, Padding, Reduce, Resample,
-    Role, SignalKind, SpaceConfig, Tap, Value,
+    Artifact, Canonicalizer, Config, Model, ModelOptions, Overrides, Padding, Preset, Reduce,
+    Resample, Role, SignalKind, SpaceConfig, Tap, Value,
 };
 use upright_data::{Prepare, Source, Want};
 
@@ -119,11 +119,16 @@ pub struct PartArgs {
     /// clouds `so3` and `vertical` [default: affine, for clouds so3]
     #[arg(long, short = 't', value_name = "SPACE")]
     pub transforms: Option<String>,
+    /// Parts that go together: learned (a few views, learnt), search (60 views), paper (the
+    /// paper's own) [default: learned, or search where another score, proposer or search is
+    /// chosen]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
     #[command(flatten)]
     pub roles: RoleArgs,
-    /// Views that a search may evaluate
-    #[arg(long, value_name = "N", default_value_t = Config::default().budget)]
-    pub budget: usize,
+    /// Views that a search may evaluate [default: 8 with the preset learned, 60 with others]
+    #[arg(long, value_name = "N")]
+    pub budget: Option<usize>,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
     #[arg(long, value_name = "KIND", default_value = "zeros")]
     pub padding: String,
@@ -139,13 +144,18 @@ impl PartArgs {
 
     /// The library's form of the flags; [`PartArgs::suit`] completes it.
     pub fn config(&self, common: &Common) -> Result<Config> {
+        let preset = match &self.preset {
+            Some(name) => Preset::of(name)?,
+            None => self.roles.preset(),
+        };
         Ok(Config {
-            parts: self.roles.parts()?,
+            parts: self.roles.parts(preset)?,
             space: match &self.transforms {
                 Some(text) => SpaceConfig::parse(text)?,
                 None => SpaceConfig::default(),
             },
-            budget: self.budget,
+            budget: self.budget.unwrap_or(preset.budget),
+            calibration: preset.calibration,
             resample: Resample { padding: padding(&self.padding)?, ..Resample::default() },
             seed: common.seed,
             ..Config::default()

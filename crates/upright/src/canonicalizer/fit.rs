@@ -87,14 +87,17 @@ impl Config {
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
         self.check()?;
+        let models = models.into();
         let (bank_rows, held) = self.split(data);
-        let (mut c, mut report) = self.with_bank(&models.into(), data.bank, &bank_rows, watch)?;
+        let (config, note) = self.within_reach(&models.first, bank_rows.len());
+        let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, watch)?;
+        report.notes.extend(note);
         let (gate_rows, proof_rows) = held.split();
         report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {
             report.transforms = Transforms::Given;
         }
-        self.calibrate(&mut c, &mut report, &gate_rows, watch)?;
+        config.calibrate(&mut c, &mut report, &gate_rows, watch)?;
         prove(&c, &mut report, &proof_rows, watch)?;
         c.report = Arc::new(report);
         Ok(c)
@@ -113,7 +116,7 @@ impl Config {
         let score = self.part(Role::Score);
         let needs = score::needs(score)?;
         // What judges proposals must not be fitted on the samples that made them.
-        let (proposing, judged) = match needs.lessons {
+        let (proposing, judged) = match needs.lessons > 0 {
             true => {
                 let (judged, rest) = evenly(rows, JUDGED.min(rows.len() / 3));
                 (rest, judged)
@@ -124,8 +127,8 @@ impl Config {
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
         report.notes.extend(c.fitted.proposer.note());
         let mut bank = Samples::default();
-        if needs.lessons {
-            bank.lessons = Some(c.lessons(data, &judged, watch)?);
+        if needs.lessons > 0 {
+            bank.lessons = Some(c.lessons(data, &judged, needs.lessons, watch)?);
         } else {
             watch.phase("bank", rows.len());
             let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());

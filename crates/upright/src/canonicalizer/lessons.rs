@@ -14,25 +14,25 @@ use crate::seed;
 use crate::tensor::Batch;
 use crate::trace::Proposed;
 
-/// Samples that are seen transformed, and samples that are seen upright.
-const TRANSFORMED: usize = 16_000;
-const UPRIGHT: usize = 6000;
+/// Upright inputs per transformed one.
+const UPRIGHT: f64 = 0.4;
 /// Most copies of one sample.
 const ROUNDS: usize = 6;
 /// Proposals that are looked at per input.
 const PROPOSALS: usize = 4;
 
 impl Canonicalizer {
-    /// Views of some rows, as copies under random poses and as they are.
+    /// Views of some rows, as about `count` copies under random poses and as they are.
     pub(super) fn lessons(
         &self,
         data: &dyn Dataset,
         rows: &[usize],
+        count: usize,
         watch: &mut dyn Watch,
     ) -> Result<Lessons> {
-        let rounds = (TRANSFORMED / rows.len().max(1)).clamp(1, ROUNDS);
-        let transformed = evenly(rows, TRANSFORMED.min(rows.len())).0;
-        let upright = evenly(rows, UPRIGHT.min(rows.len())).0;
+        let rounds = (count / rows.len().max(1)).clamp(1, ROUNDS);
+        let transformed = evenly(rows, count.min(rows.len())).0;
+        let upright = evenly(rows, ((UPRIGHT * count as f64) as usize).min(rows.len())).0;
         watch.phase("lessons", rounds * transformed.len() + upright.len());
         let mut lessons = Lessons::default();
         let mut outputs: Option<Outputs> = None;

@@ -31,6 +31,7 @@ mod lessons;
 mod measure;
 mod orbit;
 mod predict;
+mod presets;
 mod replay;
 mod report;
 mod supply;
@@ -45,6 +46,7 @@ use fitted::Fitted;
 pub use fitted::States;
 pub use measure::{Answered, Posed};
 pub use orbit::{Consistency, Orbit};
+pub use presets::{PRESETS, Preset};
 pub use report::{Accuracy, Advice, FitReport, Transforms};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
 
@@ -70,16 +72,16 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// The usual part of every role, over the affine family with 60 views.
+    /// The usual part of every role, over the affine family, with 8 views: the preset `learned`.
     fn default() -> Self {
         Config {
             parts: Parts::default(),
             space: SpaceConfig::default(),
             resample: Resample::default(),
-            budget: 60,
+            budget: PRESETS[0].budget,
             seed: 0,
             bank: None,
-            calibration: 1000,
+            calibration: PRESETS[0].calibration,
         }
     }
 }

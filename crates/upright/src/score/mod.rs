@@ -221,8 +221,9 @@ pub struct Needs {
     pub labels: bool,
     /// Outputs of transformed samples.
     pub transformed: bool,
-    /// Views that the proposer led to; such a score needs no bank of its own.
-    pub lessons: bool,
+    /// Of how many inputs it learns by views that the proposer led to; such a score needs no
+    /// bank of its own. 0 if it learns from the bank.
+    pub lessons: usize,
     /// Taps that it reads beside the usual ones where the model has them.
     pub taps: &'static [&'static str],
     /// The most samples that one energy looks at, among those of a class if it needs labels:
@@ -250,7 +251,7 @@ impl Requires for Make {
             ("head", head),
             ("labels", labels),
             ("transformed", transformed),
-            ("lessons", lessons),
+            ("lessons", lessons > 0),
         ];
         all.into_iter().filter_map(|(name, needed)| needed.then_some(name)).collect()
     }
@@ -321,7 +322,7 @@ pub fn fit(part: &Part, bank: &Bank) -> Result<Box<dyn Score>> {
     let lack = |lacks: &str, hint: Hint| {
         Err(Error::ScoreNeeds { score: row.name.into(), lacks: lacks.into(), hint: Some(hint) })
     };
-    if needs.lessons {
+    if needs.lessons > 0 {
         if bank.lessons.is_none_or(|l| l.views.is_empty()) {
             return lack("views that a proposer led to", Hint::NeedsProposer);
         }

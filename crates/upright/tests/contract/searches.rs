@@ -34,7 +34,8 @@ fn rounds(
     see: &dyn Fn(Vec<f32>, bool) -> Seen,
 ) -> Vec<Vec<Seen>> {
     let raw = see(space.identity(), false);
-    let mut run = search.start(&Brief { space, seed, budget, raw: &raw, proposals: &[], sure: None });
+    let mut run =
+        search.start(&Brief { space, seed, budget, raw: &raw, proposals: &[], sure: None });
     let (mut seen, mut cost): (Vec<Vec<Seen>>, usize) = (Vec::new(), 0);
     loop {
         let asks = run.ask(budget - cost);
@@ -125,8 +126,14 @@ fn no_search_asks_without_room() {
         let space = space("rotate");
         let raw =
             Seen { pose: space.identity(), energy: 0.0, label: 0, gradient: None, follows: None };
-        let mut run =
-            search.start(&Brief { space: &space, seed: 1, budget: 5, raw: &raw, proposals: &[], sure: None });
+        let mut run = search.start(&Brief {
+            space: &space,
+            seed: 1,
+            budget: 5,
+            raw: &raw,
+            proposals: &[],
+            sure: None,
+        });
         assert!(run.ask(0).is_empty(), "{}", row.name);
     }
 }

@@ -8,7 +8,7 @@
 
 use super::inputs::{finite, lack};
 use super::{Bank, Context, Make, Needs, Origin, Score};
-use crate::config::Settings;
+use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::hint::Hint;
 use crate::outputs::{Cotangents, Outputs};
@@ -31,12 +31,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     about: "log-odds that the model is wrong on a view, learnt from views of known class",
     params: &[],
     make: Make {
-        needs: |_| Needs {
-            features: true,
-            lessons: true,
-            taps: &["90%"],
-            ..Needs::default()
-        },
+        needs: |_| Needs { features: true, lessons: true, taps: &["90%"], ..Needs::default() },
         fit,
         load,
     },

@@ -15,7 +15,7 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             assert!(e.contains(row.name) && e.contains(word), "{e}");
         };
         let needs = score::needs(&part).unwrap();
-        if needs.lessons {
+        if needs.lessons > 0 {
             refused(&Bank { lessons: None, ..world.bank() }, "views");
             refused(&Bank { lessons: Some(&Lessons::default()), ..world.bank() }, "views");
             let bare = Outputs::new(world.lessons.outputs.logits.clone(), vec![]).unwrap();

@@ -1,0 +1,146 @@
+//! Presets: parts that go together, and what to do where the usual ones cannot
+//! be fitted.
+
+use std::borrow::Cow;
+
+use super::Config;
+use crate::config::Part;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::proposer;
+use crate::role::{Parts, Role};
+use crate::score;
+use crate::space::SpaceConfig;
+use crate::tensor::Signal;
+
+/// Fewer bank samples than this teach no proposer.
+const FEWEST: usize = 500;
+
+/// Parts that go together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub about: &'static str,
+    /// The parts of some roles; the others are the usual ones.
+    parts: &'static [(Role, &'static str)],
+    /// The budget.
+    pub budget: usize,
+    /// Most held-out samples used: few views leave time for many.
+    pub calibration: usize,
+}
+
+/// Every preset, the usual one first.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "learned",
+        about: "poses by knowing: a few views that were learnt to propose and to judge",
+        parts: &[
+            (Role::Score, "judge"),
+            (Role::Proposer, "learned"),
+            (Role::Search, "follow"),
+            (Role::Gate, "best-mix"),
+        ],
+        budget: 8,
+        calibration: 4000,
+    },
+    Preset {
+        name: "search",
+        about: "poses by looking: 60 views and the distance to familiar samples; suits small banks",
+        parts: &[
+            (Role::Score, "knn"),
+            (Role::Proposer, "moments"),
+            (Role::Search, "rivals"),
+            (Role::Gate, "conformal"),
+        ],
+        budget: 60,
+        calibration: 1000,
+    },
+    Preset {
+        name: "paper",
+        about: "the paper's own: random search with refinement, 60 evaluations, always on",
+        parts: &[
+            (Role::Score, "pc-knn-mix"),
+            (Role::Proposer, "none"),
+            (Role::Search, "random-refine"),
+            (Role::Gate, "always"),
+        ],
+        budget: 60,
+        calibration: 1000,
+    },
+];
+
+impl Preset {
+    /// The preset of a name, or an error that lists the names.
+    pub fn of(name: &str) -> Result<&'static Preset> {
+        PRESETS.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownName {
+            kind: "preset",
+            name: name.into(),
+            known: PRESETS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The part of every role.
+    pub fn parts(&self) -> Parts {
+        let mut parts = Parts::default();
+        for (role, name) in self.parts {
+            parts[*role] = Part::new(*name);
+        }
+        parts
+    }
+
+    /// A config with its parts and its budget, over the space that suits a signal.
+    pub fn config(&self, signal: Signal) -> Config {
+        Config {
+            parts: self.parts(),
+            budget: self.budget,
+            calibration: self.calibration,
+            space: SpaceConfig::of_signal(signal),
+            ..Config::default()
+        }
+    }
+}
+
+impl Config {
+    /// The same, or where parts cannot learn from so few samples or without features, with
+    /// parts of the preset `search` in their place; and what to say about it.
+    pub(super) fn within_reach(
+        &self,
+        model: &Model,
+        bank: usize,
+    ) -> (Cow<'_, Config>, Option<String>) {
+        let proposes = proposer::row(&self.part(Role::Proposer).name).is_ok_and(|r| r.make.copies);
+        let judges = score::needs(self.part(Role::Score)).is_ok_and(|n| n.lessons > 0);
+        let why = if model.taps().is_empty() {
+            "the model has no features".to_string()
+        } else if bank < FEWEST {
+            format!("the bank has {bank} samples, fewer than the {FEWEST} it takes")
+        } else {
+            return (Cow::Borrowed(self), None);
+        };
+        if !proposes && !judges {
+            return (Cow::Borrowed(self), None);
+        }
+        let (learned, search) = (&PRESETS[0], &PRESETS[1]);
+        let (usual, other) = (learned.parts(), search.parts());
+        let mut config = self.clone();
+        for (role, part) in usual.iter() {
+            if config.parts[role] == *part {
+                config.parts[role] = other[role].clone();
+            }
+        }
+        if judges {
+            let name = if model.taps().is_empty() { "energy" } else { "knn" };
+            config.parts[Role::Score] = Part::new(name);
+        }
+        if proposes {
+            config.parts[Role::Proposer] = other[Role::Proposer].clone();
+        }
+        if config.budget == learned.budget {
+            config.budget = search.budget;
+        }
+        let note = format!("poses cannot be learnt: {why}; the preset `search` stands in");
+        (Cow::Owned(config), Some(note))
+    }
+}
