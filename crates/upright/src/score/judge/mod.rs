@@ -29,9 +29,20 @@ const FOLDS: usize = 3;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "judge",
     about: "log-odds that the model is wrong on a view, learnt from views of known class",
-    params: &[],
+    params: &[Param::whole(
+        "lessons",
+        16_000,
+        100,
+        1_000_000,
+        "transformed inputs whose views it learns from",
+    )],
     make: Make {
-        needs: |_| Needs { features: true, lessons: true, taps: &["90%"], ..Needs::default() },
+        needs: |settings| Needs {
+            features: true,
+            lessons: settings.whole("lessons"),
+            taps: &["90%"],
+            ..Needs::default()
+        },
         fit,
         load,
     },
