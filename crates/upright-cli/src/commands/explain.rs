@@ -187,6 +187,7 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) ->
         )
     };
     let mut reasons = vec![format!("Its energy {raw} exceeds {limit}, so {next}.")];
+    reasons.extend(suggestions(c, trace));
     if let Some(found) = c.read(trace) {
         let (energy, label) = (number(found.look.energy.into()), class(found.look.label));
         reasons.push(if switch {
@@ -217,6 +218,48 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) ->
         ));
     }
     reasons
+}
+
+/// Suggestions that are named in words.
+const NAMED: usize = 3;
+
+/// What the proposer suggested, which of it was looked at and what the score made of it.
+fn suggestions(c: &Canonicalizer, trace: &Trace) -> Vec<String> {
+    let class = |label: u32| c.model().class_name(label);
+    let named: Vec<_> = trace.proposals.iter().filter(|p| p.proposal.class.is_some()).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let looked = |p: &&&upright::Proposed| {
+        let seen = trace.seen.iter().find(|s| {
+            s.follows.and_then(|n| trace.proposals.get(n)).is_some_and(|q| std::ptr::eq(q, **p))
+        });
+        let proposed = p.proposal.class.map(class).unwrap_or_default();
+        let score = number(p.proposal.score.into());
+        match seen {
+            Some(s) => format!(
+                "{proposed} (score {score}): seen, says {} at energy {}",
+                class(s.label),
+                number(s.energy.into())
+            ),
+            None => format!("{proposed} (score {score}): not looked at"),
+        }
+    };
+    let first: Vec<String> = named.iter().take(NAMED).map(|p| looked(&p)).collect();
+    let mut words = vec![format!(
+        "`{}` suggested {} poses; the first: {}.",
+        c.config().part(Role::Proposer).name,
+        named.len(),
+        first.join("; ")
+    )];
+    let best = trace.seen.iter().map(|s| s.energy).fold(f32::INFINITY, f32::min);
+    if let Some(sure) = c.score().sure().filter(|sure| best < *sure) {
+        words.push(format!(
+            "The search ended when a view's energy fell below {}, which is surely right.",
+            number(sure.into())
+        ));
+    }
+    words
 }
 
 /// How clear an improvement is against what the gate asks for, if it asks.

@@ -11,6 +11,7 @@ mod histogram;
 mod landscape;
 mod latency;
 mod limits;
+mod proposals;
 mod rose;
 mod sheet;
 mod table;
@@ -96,6 +97,7 @@ impl Page {
             classes::draw(c, material.study),
             landscape::draw(&material.landscapes),
             budget::draw(&material.budgets, c.config().budget),
+            proposals::draw(c, material.study),
             rose::draw(c, material.study),
             latency::draw(&material.latency),
             flips::draw(c, material.study),

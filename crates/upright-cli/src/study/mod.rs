@@ -13,7 +13,7 @@ use upright::internal::dataset::CHUNK;
 use upright::internal::seed;
 use upright::internal::stats::auroc;
 use upright::{
-    Accuracy, Advice, Batch, Canonicalizer, Dataset, Prediction, Share, Transforms, Verdict,
+    Accuracy, Advice, Batch, Canonicalizer, Dataset, Prediction, Share, Trace, Transforms, Verdict,
 };
 use upright_data::Source;
 
@@ -73,6 +73,24 @@ pub struct Outcome {
     pub found: Option<Look>,
     /// How much more probable the true class became, -1..1.
     pub gain: f32,
+    /// Suggestions that were looked at, in the order of looking.
+    pub followed: Vec<Followed>,
+}
+
+/// A suggestion of the proposer that was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Followed {
+    /// The class that the model gives the view.
+    pub label: u32,
+    /// Whether the readout took it for its answer.
+    pub answered: bool,
+}
+
+/// The views that follow a suggestion with a class.
+fn followed(trace: &Trace, answer: Option<usize>) -> Vec<Followed> {
+    let named = |n: usize| trace.proposals.get(n).is_some_and(|p| p.proposal.class.is_some());
+    let views = trace.seen.iter().enumerate().filter(|(_, s)| s.follows.is_some_and(named));
+    views.map(|(i, s)| Followed { label: s.label, answered: answer == Some(i) }).collect()
 }
 
 impl Outcome {
@@ -120,9 +138,11 @@ impl Side {
                 let before = probability(&trace.raw_logits, truth);
                 let gain = probability(&prediction.logits, truth) - before;
                 prediction.logits = Vec::new();
-                let found = c.read(trace).map(|a| a.look);
+                let answer = c.read(trace);
+                let followed = followed(trace, answer.as_ref().map(|a| a.view));
+                let found = answer.map(|a| a.look);
                 let raw = trace.raw_look();
-                side.outcomes.push(Outcome { row, truth, prediction, raw, found, gain });
+                side.outcomes.push(Outcome { row, truth, prediction, raw, found, gain, followed });
             }
             bar.advance(chunk.len());
         }

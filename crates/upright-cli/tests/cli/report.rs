@@ -7,7 +7,8 @@ use crate::support::{FIT, digits, model, upright};
 use crate::workflow::fitted;
 use tempfile::tempdir;
 
-const FIGURES: [&str; 11] = [
+const FIGURES: [&str; 12] = [
+    "proposals",
     "tradeoff",
     "energies",
     "sheet",

@@ -110,37 +110,71 @@ impl Config {
         model: &Model,
         bank: usize,
     ) -> (Cow<'_, Config>, Option<String>) {
-        let proposes = proposer::row(&self.part(Role::Proposer).name).is_ok_and(|r| r.make.copies);
-        let judges = score::needs(self.part(Role::Score)).is_ok_and(|n| n.lessons > 0);
-        let why = if model.taps().is_empty() {
+        let bare = model.taps().is_empty();
+        let why = if bare {
             "the model has no features".to_string()
         } else if bank < FEWEST {
             format!("the bank has {bank} samples, fewer than the {FEWEST} it takes")
         } else {
             return (Cow::Borrowed(self), None);
         };
+        let Some(mut config) = self.searching() else { return (Cow::Borrowed(self), None) };
+        if bare && config.parts[Role::Score] == PRESETS[1].parts()[Role::Score] {
+            config.parts[Role::Score] = Part::new("energy");
+        }
+        let note = format!("poses cannot be learnt: {why}; the preset `search` stands in");
+        (Cow::Owned(config), Some(note))
+    }
+
+    /// The same without parts that learn from copies or lessons: those of the preset `search`
+    /// stand in, and for what else belongs to the preset `learned`. `None` if there are none.
+    pub(super) fn searching(&self) -> Option<Config> {
+        let proposes = proposer::row(&self.part(Role::Proposer).name).is_ok_and(|r| r.make.copies);
+        let judges = score::needs(self.part(Role::Score)).is_ok_and(|n| n.lessons > 0);
         if !proposes && !judges {
-            return (Cow::Borrowed(self), None);
+            return None;
         }
         let (learned, search) = (&PRESETS[0], &PRESETS[1]);
         let (usual, other) = (learned.parts(), search.parts());
         let mut config = self.clone();
         for (role, part) in usual.iter() {
-            if config.parts[role] == *part {
+            let learns = role == Role::Score && judges || role == Role::Proposer && proposes;
+            if learns || config.parts[role] == *part {
                 config.parts[role] = other[role].clone();
             }
-        }
-        if judges {
-            let name = if model.taps().is_empty() { "energy" } else { "knn" };
-            config.parts[Role::Score] = Part::new(name);
-        }
-        if proposes {
-            config.parts[Role::Proposer] = other[Role::Proposer].clone();
         }
         if config.budget == learned.budget {
             config.budget = search.budget;
         }
-        let note = format!("poses cannot be learnt: {why}; the preset `search` stands in");
-        (Cow::Owned(config), Some(note))
+        Some(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_made_of_parts_that_exist() {
+        for preset in PRESETS {
+            let config = preset.config(Signal::image(1, 8, 8));
+            assert!(config.check().is_ok(), "{}", preset.name);
+            assert_eq!(Preset::of(preset.name).ok(), Some(preset));
+        }
+        assert_eq!(PRESETS[0].parts(), Parts::default());
+        assert!(Preset::of("no-such").unwrap_err().to_string().contains("learned, search, paper"));
+    }
+
+    #[test]
+    fn what_cannot_learn_is_searched_and_what_was_chosen_is_kept() {
+        let config = Config::default().with(Role::Gate, Part::new("never"));
+        let searching = config.searching().unwrap();
+        assert_eq!(searching.part(Role::Score), &Part::new("knn"));
+        assert_eq!(searching.part(Role::Search), &Part::new("rivals"));
+        assert_eq!(searching.part(Role::Gate), &Part::new("never"));
+        assert_eq!(searching.budget, 60);
+        assert!(searching.searching().is_none());
+        let chosen = Config { budget: 5, ..Config::default() };
+        assert_eq!(chosen.searching().unwrap().budget, 5);
     }
 }

@@ -40,6 +40,7 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
         .number("steps", (run.poses.len() - 1) as f64)
         .number("rate", fixture.rate);
     let config = Config::default()
+        .with(Role::Proposer, Part::new("none"))
         .with(Role::Score, Part::new(&run.score))
         .with(Role::Search, search)
         .with(Role::Gate, Part::new("always"));

@@ -121,7 +121,8 @@ impl std::fmt::Debug for TuneWatch<'_> {
 
 impl Config {
     /// Tunes taps, score and search for a model on the half of the held-out data that the
-    /// gate is calibrated on; the half that proves the result is not looked at.
+    /// gate is calibrated on; the half that proves the result is not looked at. Parts that
+    /// learn from copies are not tuned: the preset `search` stands in for them.
     ///
     /// With a log an interrupted tuning resumes and ends as if it had not
     /// been interrupted; the search's trials are in a second file beside it.
@@ -134,6 +135,9 @@ impl Config {
         watch: &mut TuneWatch<'_>,
     ) -> Result<TuneReport> {
         self.check()?;
+        if let Some(config) = self.searching() {
+            return config.tune(tune, load, data, log, watch);
+        }
         // Searches are tuned, wherever unfamiliar inputs go in the end.
         let searching = &self.clone().with(Role::Router, Part::new("none"));
         let taps = candidates(&load(&[Tap::auto()])?, self.seed, load);

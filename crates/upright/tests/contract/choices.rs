@@ -32,7 +32,7 @@ fn sevens() -> Model {
 }
 
 fn config() -> Config {
-    Config { calibration: 200, budget: 16, ..Config::default() }
+    Config { calibration: 200, budget: 16, ..crate::searching(upright::Signal::image(1, 40, 40)) }
 }
 
 fn transformed(count: usize, seed: u64) -> (Batch<'static>, Vec<u32>) {

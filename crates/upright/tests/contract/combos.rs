@@ -24,7 +24,7 @@ fn training() -> &'static Samples<'static> {
 }
 
 fn config() -> Config {
-    Config { calibration: 200, budget: 24, ..Config::default() }
+    Config { calibration: 200, budget: 24, ..crate::searching(upright::Signal::image(1, 40, 40)) }
 }
 
 fn fitted(config: &Config) -> Canonicalizer {
@@ -50,7 +50,11 @@ fn right(predictions: &[Prediction], labels: &[u32]) -> usize {
 #[test]
 fn the_bare_model_fails_where_the_gated_one_succeeds() {
     let data = samples::digits(1500, 1).unwrap();
-    let config = Config { calibration: 400, budget: 60, ..Config::default() };
+    let config = Config {
+        calibration: 400,
+        budget: 60,
+        ..crate::searching(upright::Signal::image(1, 40, 40))
+    };
     let c = config.fit(model(None), &FitData::new(&data), &mut Silent).unwrap();
     let (batch, labels) = mixed(200);
     let upright: Vec<usize> = (0..100).collect();

@@ -6,9 +6,15 @@ mod axes;
 mod choices;
 mod combos;
 mod gates;
+mod learned;
 mod params;
 mod readouts;
 mod roles;
 mod scores;
 mod searches;
 mod signals;
+
+/// Parts that search and need no copies, over the space of a signal.
+fn searching(signal: upright::Signal) -> upright::Config {
+    upright::Preset::of("search").unwrap().config(signal)
+}

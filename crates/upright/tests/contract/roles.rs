@@ -50,7 +50,11 @@ fn every_role_refuses_unknown_names_and_settings() {
 #[test]
 fn parts_that_need_no_fit_can_be_replaced_and_others_say_why_not() {
     let data = samples::digits(300, 1).unwrap();
-    let config = Config { budget: 6, calibration: 60, ..Config::default() };
+    let config = Config {
+        budget: 6,
+        calibration: 60,
+        ..crate::searching(upright::Signal::image(1, 40, 40))
+    };
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let batch = a_dozen(&data);
     for role in Role::ALL {
@@ -89,12 +93,16 @@ fn a_part_reads_the_taps_it_names() {
     let map = graph.candidates(&output).into_iter().find(|c| !c.head).unwrap().name;
     let data = samples::digits(300, 1).unwrap();
     let fit = |taps: Vec<Tap>, score: Part| {
-        Config { budget: 12, calibration: 60, ..Config::default() }
-            .with(Role::Score, score)
-            .with(Role::Search, Part::new("random-refine"))
-            .with(Role::Gate, Part::new("always"))
-            .fit(load(taps), &FitData::new(&data), &mut Silent)
-            .unwrap()
+        Config {
+            budget: 12,
+            calibration: 60,
+            ..crate::searching(upright::Signal::image(1, 40, 40))
+        }
+        .with(Role::Score, score)
+        .with(Role::Search, Part::new("random-refine"))
+        .with(Role::Gate, Part::new("always"))
+        .fit(load(taps), &FitData::new(&data), &mut Silent)
+        .unwrap()
     };
     let second = || Tap::new(map.as_str()).reduced(Reduce::Mean);
     let both = load(vec![Tap::auto(), second()]);
@@ -271,11 +279,15 @@ fn proposers_are_told_of_features_and_searches_of_proposals() {
     score::add(&TOLD_SCORE).unwrap();
     assert!(proposer::add(&FURTHER).is_ok(), "the same row again");
     let data = samples::digits(60, 1).unwrap();
-    let config = Config { budget: 4, calibration: 10, ..Config::default() }
-        .with(Role::Proposer, Part::new("further"))
-        .with(Role::Search, Part::new("follow-newest"))
-        .with(Role::Score, Part::new("told"))
-        .with(Role::Gate, Part::new("always"));
+    let config = Config {
+        budget: 4,
+        calibration: 10,
+        ..crate::searching(upright::Signal::image(1, 40, 40))
+    }
+    .with(Role::Proposer, Part::new("further"))
+    .with(Role::Search, Part::new("follow-newest"))
+    .with(Role::Score, Part::new("told"))
+    .with(Role::Gate, Part::new("always"));
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let batch = a_dozen(&data);
     let check = |c: &Canonicalizer| {

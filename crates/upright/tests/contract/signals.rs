@@ -43,7 +43,7 @@ fn fitted(network: &str, search: &str) -> Canonicalizer {
     let batch = items(model.signal(), 60, 0.0);
     let labels = model.run(&batch).unwrap().logits.iter().map(|z| argmax(z) as u32).collect();
     let data = Samples::labelled(batch, labels).unwrap();
-    let config = Config { budget: 20, ..Config::of_signal(model.signal()) }
+    let config = Config { budget: 20, ..crate::searching(model.signal()) }
         .with(Role::Search, Part::new(search))
         .with(Role::Gate, Part::new("always"));
     config.fit(model, &FitData::new(&data), &mut Silent).unwrap()

@@ -20,7 +20,7 @@ fn line(knob: &Knob) -> String {
 #[test]
 fn the_default_tuning_turns_these_knobs() {
     let tune = TuneConfig::default();
-    let config = Config::default();
+    let config = Config::default().searching().unwrap();
     let taps = [Tap::auto(), Tap::auto()];
     let scores = config.score_knobs(&tune, &taps).unwrap();
     let searches = config.search_knobs(&tune).unwrap();

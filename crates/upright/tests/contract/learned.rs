@@ -1,0 +1,151 @@
+//! The contract of what learns from transformed copies: proposer `learned`,
+//! score `judge` and search `follow`, on every kind of signal and space.
+
+use std::sync::LazyLock;
+
+use upright::internal::canonicalizer::transformed_copies;
+use upright::{
+    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Samples,
+    Silent, SpaceConfig, samples,
+};
+
+const SAMPLES: usize = 900;
+
+fn model(bytes: &[u8]) -> Model {
+    Model::from_bytes("embedded", bytes, &ModelOptions::default()).unwrap()
+}
+
+/// The usual parts, taught less than usual.
+fn config(space: &str) -> Config {
+    Config { space: SpaceConfig::parse(space).unwrap(), calibration: 160, ..Config::default() }
+        .with(Role::Proposer, Part::new("learned").number("copies", 3000.0))
+        .with(Role::Score, Part::new("judge").number("lessons", 400.0))
+}
+
+fn fitted(bytes: &[u8], data: &Samples, space: &str) -> Canonicalizer {
+    config(space).fit(model(bytes), &FitData::new(data), &mut Silent).unwrap()
+}
+
+/// Digits under the affine family, fitted once.
+static DIGITS: LazyLock<Canonicalizer> = LazyLock::new(|| {
+    fitted(samples::glyph_model(), &samples::digits(SAMPLES, 1).unwrap(), "affine")
+});
+
+/// Copies of new samples under random poses of a canonicalizer's space, with their classes.
+fn copies(c: &Canonicalizer, data: &Samples) -> (Batch<'static>, Vec<u32>) {
+    let copies = transformed_copies(data.batch(), c.space(), &c.config().resample, 3).unwrap();
+    (copies, data.labels().unwrap().to_vec())
+}
+
+/// Right answers of the bare model and always on, in percent, and views per input.
+fn measured(c: &Canonicalizer, data: &Samples) -> (f64, f64, f64) {
+    let (batch, labels) = copies(c, data);
+    let c = c.with_part(Role::Gate, Part::new("always")).unwrap();
+    let answers = c.predict(&batch).unwrap();
+    let percent = |right: usize| 100.0 * right as f64 / labels.len() as f64;
+    let before = answers.iter().zip(&labels).filter(|(a, l)| a.raw_label == **l).count();
+    let after = answers.iter().zip(&labels).filter(|(a, l)| a.label == **l).count();
+    let views: usize = answers.iter().map(|a| a.evaluations).sum();
+    (percent(before), percent(after), views as f64 / labels.len() as f64)
+}
+
+#[test]
+fn a_few_views_mend_most_of_what_transforms_break() {
+    for (bytes, data, test, space) in [
+        (samples::glyph_model(), samples::digits(SAMPLES, 1), samples::digits(150, 7), "rotate"),
+        (samples::stroke_model(), samples::strokes(SAMPLES, 1), samples::strokes(150, 7), "affine"),
+        (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "so3"),
+        (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "vertical"),
+    ] {
+        let c = fitted(bytes, &data.unwrap(), space);
+        assert_eq!(c.config().part(Role::Proposer).name, "learned", "{:?}", c.report().notes);
+        let (before, after, views) = measured(&c, &test.unwrap());
+        let mended = (after - before) / (100.0 - before);
+        assert!(mended > 0.6 && views < 6.0, "{space}: {before} -> {after} % at {views} views");
+    }
+    let (before, after, views) = measured(&DIGITS, &samples::digits(150, 7).unwrap());
+    assert!(after > before + 35.0 && views < 6.0, "{before} -> {after} % at {views} views");
+}
+
+/// Spaces without all rotations, whose poses are spread points: something is proposed, inside
+/// the domain, and what it leads to is no worse than the bare model.
+#[test]
+fn every_space_has_proposals() {
+    for space in ["scale", "rotate=-30..30", "rotate,scale", "shift-x,shift-y", "flip"] {
+        let c = fitted(samples::glyph_model(), &samples::digits(SAMPLES, 1).unwrap(), space);
+        let test = samples::digits(60, 7).unwrap();
+        let (batch, _) = copies(&c, &test);
+        let traces = c.trace(&batch).unwrap();
+        let named = traces.iter().filter(|t| !t.proposals.is_empty()).count();
+        assert!(named > 50, "{space}: {named}");
+        for trace in &traces {
+            assert!(trace.proposals.iter().all(|p| c.space().contains(&p.proposal.pose)));
+        }
+        let (before, after, _) = measured(&c, &test);
+        assert!(after >= before - 5.0, "{space}: {before} -> {after} %");
+    }
+}
+
+#[test]
+fn an_answer_does_not_depend_on_batch_threads_or_a_detour_through_a_file() {
+    let c = &*DIGITS;
+    let (batch, _) = copies(c, &samples::digits(30, 5).unwrap());
+    let all = c.predict(&batch).unwrap();
+    let alone: Vec<_> =
+        (0..batch.len()).flat_map(|i| c.predict(&batch.select(&[i])).unwrap()).collect();
+    assert_eq!(all, alone);
+    let one = ModelOptions { threads: Some(1), ..ModelOptions::default() };
+    let single = Model::from_bytes("embedded", samples::glyph_model(), &one).unwrap();
+    let bytes = c.to_bytes().unwrap();
+    let again = Artifact::from_bytes("a", &bytes).unwrap().join(single).unwrap();
+    assert_eq!(again.predict(&batch).unwrap(), all);
+    assert_eq!(again.to_bytes().unwrap(), bytes);
+    assert!(all.iter().any(|a| a.label != a.raw_label), "nothing was mended");
+}
+
+#[test]
+fn the_same_fit_gives_the_same_bytes() {
+    let data = samples::strokes(600, 1).unwrap();
+    let once = || fitted(samples::stroke_model(), &data, "affine").to_bytes().unwrap();
+    assert_eq!(once(), once());
+}
+
+/// Proposals are ranked and numbered, the search follows them in their order, and stops when
+/// the judge is sure.
+#[test]
+fn the_trace_tells_what_was_proposed_and_followed() {
+    let c = &*DIGITS;
+    let (batch, _) = copies(c, &samples::digits(40, 5).unwrap());
+    let sure = c.score().sure().unwrap();
+    let mut stopped = 0;
+    for trace in c.trace(&batch).unwrap() {
+        let scores: Vec<f32> = trace
+            .proposals
+            .iter()
+            .filter(|p| p.proposal.class.is_some())
+            .map(|p| p.proposal.score)
+            .collect();
+        assert!(scores.len() > 1 && scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+        let followed: Vec<usize> = trace.seen.iter().filter_map(|s| s.follows).collect();
+        assert!(followed.is_sorted(), "{followed:?}");
+        let before_last = &trace.seen[..trace.seen.len() - 1];
+        assert!(before_last.iter().all(|s| s.energy >= sure), "it went on though it was sure");
+        stopped += usize::from(trace.seen.len() < c.config().budget);
+    }
+    assert!(stopped > 10, "{stopped} of 40 stopped early");
+}
+
+#[test]
+fn where_poses_cannot_be_learnt_the_fit_says_so_and_searches() {
+    let few = samples::digits(300, 1).unwrap();
+    let c = config("affine").fit(model(samples::glyph_model()), &FitData::new(&few), &mut Silent);
+    let c = c.unwrap();
+    assert!(c.report().notes.iter().any(|n| n.contains("fewer than the 500")), "{:?}", c.report());
+    assert_eq!(c.config().part(Role::Search).name, "rivals");
+    let options = ModelOptions { taps: vec![], ..ModelOptions::default() };
+    let bare = Model::from_bytes("embedded", samples::glyph_model(), &options).unwrap();
+    let data = samples::digits(SAMPLES, 1).unwrap();
+    let c = config("affine").fit(bare, &FitData::new(&data), &mut Silent).unwrap();
+    assert_eq!(c.config().part(Role::Score).name, "energy");
+    assert!(c.report().notes.iter().any(|n| n.contains("no features")), "{:?}", c.report());
+}
