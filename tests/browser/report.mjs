@@ -26,7 +26,7 @@ if (folder) mkdirSync(folder, { recursive: true });
 
 const FIGURES = [
   "tradeoff", "energies", "sheet", "classes", "landscape", "budget",
-  "poses", "latency", "flips", "health", "limits",
+  "proposals", "poses", "latency", "flips", "health", "limits",
 ];
 const DRAWN = ["tradeoff", "energies", "classes", "landscape", "budget", "poses", "latency"];
 

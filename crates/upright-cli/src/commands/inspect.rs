@@ -75,7 +75,7 @@ struct CandidateRow {
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut options = args.loading.options(common)?;
     let graph = Graph::load(&args.model)?;
-    let auto_only = options.taps.iter().all(|t| t.name == "auto");
+    let auto_only = args.loading.tap.iter().all(|name| name == "auto");
     let model = match Model::load(&args.model, &options) {
         Err(upright::Error::NoTap { .. }) if auto_only => {
             options.taps.clear();

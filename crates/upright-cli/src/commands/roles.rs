@@ -123,7 +123,7 @@ pub struct RoleArgs(Chosen);
 
 flattened!(
     RoleArgs,
-    "A setting of a part: `k=5` of the score, `gate.alpha=0.02`, `ROLE.NAME=VALUE`, or the taps it reads, `ROLE.taps=NAME,NAME`",
+    "A setting of a part: `lessons=5000` of the score, `gate.drop=0.3`, `ROLE.NAME=VALUE`, or the taps it reads, `ROLE.taps=NAME,NAME`",
     |role: Role| {
         let (about, table, usual) = (capital(role.about()), role.plural(), role.usual());
         format!("{about} (`upright list {table}`) [default: {usual}]")

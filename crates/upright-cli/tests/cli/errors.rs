@@ -196,9 +196,10 @@ fn wrong_names_and_settings_list_the_right_ones() {
     said(&fit(&["--score", "nkk"]), 2, &["unknown score `nkk`; there are: energy"]);
     said(&fit(&["--search", "x"]), 2, &["unknown search `x`; there are: random, random-refine"]);
     said(&fit(&["--gate", "x"]), 2, &["unknown gate `x`; there are: always, never"]);
+    said(&fit(&["--preset", "x"]), 2, &["unknown preset `x`; there are: learned, search, paper"]);
     said(&fit(&["-t", "twist"]), 2, &["unknown axis `twist`; there are: rotate"]);
-    said(&fit(&["--set", "kk=3"]), 2, &["knn has no setting `kk`"]);
-    said(&fit(&["--set", "gate.alpha=2"]), 2, &["`alpha` = 2 is not valid"]);
+    said(&fit(&["--set", "kk=3"]), 2, &["judge has no setting `kk`"]);
+    said(&fit(&["--gate", "conformal", "--set", "gate.alpha=2"]), 2, &["`alpha` = 2 is not valid"]);
     said(&fit(&["--tap", "nowhere"]), 4, &["onnx::tap", "no tap `nowhere`", "upright inspect"]);
     said(&upright(folder.path(), &["predcit"]), 2, &["predict"]);
 }

@@ -32,6 +32,7 @@ pub struct Preset {
 }
 
 /// Every preset, the usual one first.
+#[doc(hidden)]
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "learned",
@@ -82,6 +83,7 @@ impl Preset {
     }
 
     /// The part of every role.
+    #[doc(hidden)]
     pub fn parts(&self) -> Parts {
         let mut parts = Parts::default();
         for (role, name) in self.parts {

@@ -36,12 +36,14 @@ impl Tap {
 
     /// The end of the block at about two thirds of the network, where features still know how
     /// the input is turned: what the proposer `learned` reads.
+    #[doc(hidden)]
     pub fn middle() -> Self {
         Tap::new(MIDDLE).reduced(Reduce::Grid { dim: 3600, seed: 0 })
     }
 
     /// The end of the block at about nine tenths of the network, where features know what the
     /// input shows and still where.
+    #[doc(hidden)]
     pub fn late() -> Self {
         Tap::new(LATE).reduced(Reduce::Grid { dim: 1800, seed: 0 })
     }
@@ -58,7 +60,7 @@ impl Tap {
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// What to tap, in the order of [`Outputs::features`](crate::Outputs::features). By default
-    /// `auto`, [`Tap::middle`] and [`Tap::late`]; with none there are logits only.
+    /// `auto`, `65%` and `90%` of the network; with none there are logits only.
     pub taps: Vec<Tap>,
     /// Preprocessing that overrides what the model and the file beside it say.
     pub preprocess: Overrides,

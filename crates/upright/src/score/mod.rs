@@ -147,6 +147,7 @@ pub struct Bank<'a> {
 
 /// Views of samples whose class is known, for scores that learn which views to believe.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct Lessons {
     /// What the model makes of the views.
     pub outputs: Outputs,
@@ -165,6 +166,7 @@ impl Default for Lessons {
 
 /// One view of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct Lesson {
     /// The number of the input that it is a view of.
     pub input: usize,
@@ -191,6 +193,7 @@ impl Lesson {
 
 /// What a score that learns from lessons knows of how a view came about.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct Origin {
     /// Whether it is the input as it is.
     pub raw: bool,

@@ -174,7 +174,7 @@ static FURTHER: Kind<proposer::Make> = Kind {
     params: &[],
     make: proposer::Make {
         bank: false,
-        copies: true,
+        copies: false,
         taps: &[],
         fit: |_, bank| {
             let (batch, labels) = bank.samples.read(&[0, 2])?;
@@ -309,7 +309,7 @@ fn proposers_are_told_of_features_and_searches_of_proposals() {
         }
     };
     check(&c);
-    assert!(TOLD.lock().unwrap().iter().all(|&taps| taps == 1));
+    assert!(TOLD.lock().unwrap().iter().all(|&taps| taps == model().taps().len()));
     let artifact = upright::Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
     check(&artifact.join(model()).unwrap());
 }

@@ -189,11 +189,18 @@ impl Judge {
             let [trust, certainty, margin] = self.stack.slopes(raw(i)).map(|s| -s);
             let slope = stack::certainty_slope(own, certainty, margin);
             logits.row_mut(i).copy_from_slice(&slope);
-            let by_component: Vec<f32> = self.trust[usize::from(raw(i))]
-                .slope(argmax(own))
+            let label = argmax(own);
+            let mut by_component: Vec<f32> = self.trust[usize::from(raw(i))]
+                .slope(label)
                 .iter()
                 .map(|w| *w * trust as f32)
                 .collect();
+            if raw(i) {
+                let upright = -self.stack.upright_slope() as f32;
+                for (d, w) in by_component.iter_mut().zip(self.trust[2].slope(label)) {
+                    *d += upright * w;
+                }
+            }
             let mut at = 0;
             for (f, whitening) in features.iter_mut().zip(&self.whitening) {
                 let own = &by_component[at..at + whitening.components()];

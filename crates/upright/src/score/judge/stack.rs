@@ -180,6 +180,11 @@ impl Stack {
         [0, 1, 2].map(|i| self.odds[0] * self.weights[first + i])
     }
 
+    /// Derivative of the log-odds with respect to how upright the input as it is looks.
+    pub(super) fn upright_slope(&self) -> f64 {
+        self.odds[0] * self.weights[NUMBERS + RAW - 1]
+    }
+
     pub(super) fn numbers(&self) -> Vec<f64> {
         self.weights.iter().chain(&self.odds).copied().chain([self.sure]).collect()
     }

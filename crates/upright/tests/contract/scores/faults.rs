@@ -65,9 +65,14 @@ fn features_that_are_not_finite_are_refused_at_fit() {
     let world = World::new();
     let mut outputs = world.outputs.clone();
     outputs.features[0].row_mut(3)[2] = f32::NAN;
+    let mut lessons = world.lessons.clone();
+    lessons.outputs.features[0].row_mut(3)[2] = f32::NAN;
     let needs = |name: &str| score::needs(&Part::new(name)).unwrap();
     for row in TABLE.iter().filter(|row| needs(row.name).features) {
-        let e = score::fit(&Part::new(row.name), &Bank { outputs: &outputs, ..world.bank() });
+        let e = score::fit(
+            &Part::new(row.name),
+            &Bank { outputs: &outputs, lessons: Some(&lessons), ..world.bank() },
+        );
         let e = e.expect_err(row.name).to_string();
         assert!(e.contains(row.name) && e.contains("finite"), "{e}");
     }
