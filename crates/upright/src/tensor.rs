@@ -110,6 +110,12 @@ impl Signal {
         Signal::Image { channels, height, width }
     }
 
+    /// Whether an item is so large, as a colour image of 100 x 100, that a network takes its
+    /// time over it.
+    pub(crate) fn large(&self) -> bool {
+        self.size() >= 30_000
+    }
+
     /// Numbers in one item.
     pub fn size(&self) -> usize {
         match *self {

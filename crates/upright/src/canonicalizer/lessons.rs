@@ -22,7 +22,7 @@ const ROUNDS: usize = 6;
 const PROPOSALS: usize = 4;
 
 impl Canonicalizer {
-    /// Views of some rows, as about `count` copies under random poses and as they are.
+    /// Views of some rows, as about `count` copies (or [`Lessons::AUTO`]) under random poses and as they are.
     pub(super) fn lessons(
         &self,
         data: &dyn Dataset,
@@ -30,6 +30,11 @@ impl Canonicalizer {
         count: usize,
         watch: &mut dyn Watch,
     ) -> Result<Lessons> {
+        let count = match count {
+            Lessons::AUTO if self.model.signal().large() => 3000,
+            Lessons::AUTO => 16_000,
+            count => count,
+        };
         let rounds = (count / rows.len().max(1)).clamp(1, ROUNDS);
         let transformed = evenly(rows, count.min(rows.len())).0;
         let upright = evenly(rows, ((UPRIGHT * count as f64) as usize).min(rows.len())).0;
@@ -115,20 +120,25 @@ impl Canonicalizer {
                 all.into_iter().map(|proposal| Proposed { after: 0, proposal }).collect()
             })
             .collect();
-        // The view that is read first, then the best of what follows from it.
-        for round in 0..2 {
+        // The view that is read first, then the best of what follows from it, then steps from
+        // those.
+        let mut known = vec![0; batch.len()];
+        for round in 0..3 {
             let mut asked: Vec<Asked> = runs
                 .iter_mut()
                 .zip(&proposed)
+                .zip(&mut known)
                 .enumerate()
-                .map(|(item, ((run, _), proposed))| {
+                .map(|(item, (((run, _), proposed), known))| {
                     let probe = proposed.first().is_some_and(|p| p.proposal.class.is_none());
                     let wanted = match (round, probe) {
                         (0, true) => 0..1,
                         (0, false) => 0..0,
-                        (_, true) => 1..(1 + PROPOSALS).min(proposed.len()).max(1),
-                        (_, false) => 0..PROPOSALS.min(proposed.len()),
+                        (1, true) => 1..(1 + PROPOSALS).min(proposed.len()).max(1),
+                        (1, false) => 0..PROPOSALS.min(proposed.len()),
+                        _ => *known..proposed.len(),
                     };
+                    *known = proposed.len();
                     let asks = wanted
                         .map(|n| Ask::following(proposed[n].proposal.pose.clone(), n))
                         .collect();

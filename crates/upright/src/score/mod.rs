@@ -157,6 +157,11 @@ pub struct Lessons {
     pub inputs: usize,
 }
 
+impl Lessons {
+    /// Stands for as many inputs as their size allows.
+    pub(crate) const AUTO: usize = usize::MAX;
+}
+
 impl Default for Lessons {
     fn default() -> Self {
         let outputs = Outputs { logits: Matrix::zeros(0, 0), features: vec![] };

@@ -160,15 +160,7 @@ impl Frames {
                     }
                     None => turned,
                 };
-                // The input may have come by any pose of the domain; what undoes that need not
-                // lie in it.
-                let came = inverse(&target)?;
-                let (off, _) = inverter.nearest(space, &came)?;
-                let size = came.iter().map(|v| v * v).sum::<f64>().sqrt();
-                if off > PLAUSIBLE * size {
-                    return None;
-                }
-                inverter.exact(space, &target)
+                undone(inverter, space, &target)
             }
             (Frames::Solid, Framed::Solid { axes, .. }, Place::Turn(turn)) => {
                 let map = rotation::product(axes, &rotation::transpose(turn));
@@ -176,6 +168,14 @@ impl Frames {
             }
             (Frames::Bare, _, Place::Pose(pose)) => Some(pose.clone()),
             _ => None,
+        }
+    }
+
+    /// A pose with this linear map, if an input may have come by what it undoes.
+    pub(super) fn undone(&self, space: &Space, target: &[f64; 4]) -> Option<Vec<f32>> {
+        match self {
+            Frames::Plane { inverter, .. } => undone(inverter, space, target),
+            Frames::Solid | Frames::Bare => None,
         }
     }
 
@@ -232,6 +232,17 @@ impl Frames {
             _ => 0.0,
         }
     }
+}
+
+/// The input may have come by any pose of the domain; what undoes that need not lie in it.
+fn undone(inverter: &Inverter, space: &Space, target: &[f64; 4]) -> Option<Vec<f32>> {
+    let came = inverse(target)?;
+    let (off, _) = inverter.nearest(space, &came)?;
+    let size = came.iter().map(|v| v * v).sum::<f64>().sqrt();
+    if off > PLAUSIBLE * size {
+        return None;
+    }
+    inverter.exact(space, target)
 }
 
 impl Framed {

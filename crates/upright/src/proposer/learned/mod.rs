@@ -29,6 +29,7 @@ mod cells;
 mod frame;
 mod geometry;
 mod run;
+mod steps;
 
 use cells::{Cells, Place};
 use frame::{Frames, Upright};
@@ -40,6 +41,8 @@ const MEASURED: usize = 4096;
 const JOINT: usize = 4096;
 /// The share of normal forms that must come out right.
 const NORMAL: f64 = 0.8;
+/// Copies that teach poses per copy that teaches steps.
+const STEPS: usize = 5;
 /// Fewer copies than this teach nothing.
 const FEWEST: usize = 200;
 
@@ -48,11 +51,17 @@ pub(super) const KIND: Kind<Make> = Kind {
     name: "learned",
     about: "class and pose from the features of one view, learnt from transformed copies",
     params: &[
-        Param::whole("copies", 40_000, 100, 10_000_000, "transformed copies to learn from"),
+        Param::auto(
+            "copies",
+            100.0,
+            1e7,
+            "transformed copies to learn from; auto is 40000, and 12000 of large inputs",
+        ),
         Param::real("ridge", 0.03, 1e-6, 100.0, "penalty of the regression, per copy")
             .tuned_log(0.003, 1.0),
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
+        Param::flag("steps", false, "learn what a view still lacks, and suggest that too"),
     ],
     make: Make { bank: true, copies: true, taps: &["65%", "90%"], fit, load },
 };
@@ -63,6 +72,8 @@ struct Learned {
     frames: Frames,
     cells: Cells,
     ridge: Option<Ridge>,
+    /// What still has to be undone of a view, where telling it pays.
+    step: Option<Ridge>,
     classes: usize,
     /// Whether every class has a score in every cell; otherwise cells and classes have theirs.
     joint: bool,
@@ -73,7 +84,11 @@ struct Learned {
 fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let classes = bank.samples.classes();
     let frames = frames(bank, classes)?;
-    let copies = settings.whole("copies");
+    let copies = match settings.auto("copies") {
+        Some(copies) => copies as usize,
+        None if large(bank)? => 12_000,
+        None => 40_000,
+    };
     let cells = match &frames {
         Frames::Plane { .. } => Some(Cells::Angles),
         Frames::Solid => turns(bank, &frames)?,
@@ -88,6 +103,7 @@ fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
         frames,
         cells,
         ridge: None,
+        step: None,
         classes,
         joint,
         pooled: settings.real("pooled") as f32,
@@ -117,7 +133,17 @@ fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
             "the proposer `learned` proposes nothing: {width} copies with features are too few, {FEWEST} are needed"
         ));
     }
+    let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
+    if settings.flag("steps") && normal_form && learned.ridge.is_some() {
+        learned.step = steps::fit(&learned, bank, copies / STEPS)?;
+    }
     Ok(Box::new(learned))
+}
+
+/// Whether inputs are so large that a network over them takes its time.
+fn large(bank: &mut Bank) -> Result<bool> {
+    let first = Walk::new(bank.samples.len(), 1).next().map_or(vec![], |w| w.1);
+    Ok(bank.samples.read(&first)?.0.signal().large())
 }
 
 /// The samples of which copies are made, in rounds over all of them.
@@ -316,6 +342,7 @@ impl Learned {
             frames: Frames::Bare,
             cells: Cells::Angles,
             ridge: None,
+            step: None,
             classes,
             joint: true,
             pooled: 0.0,
@@ -362,6 +389,20 @@ impl Proposer for Learned {
     }
 
     fn read(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
+        self.readings(outputs, own)
+    }
+
+    fn state(&self) -> State {
+        self.stored()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.note.clone()
+    }
+}
+
+impl Learned {
+    fn readings(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
         let ridge = self.ridge.as_ref()?;
         let rows: Vec<f32> =
             own.iter().enumerate().flat_map(|(i, own)| features(outputs, i, own)).collect();
@@ -371,12 +412,15 @@ impl Proposer for Learned {
         Some(ridge.apply(&Matrix::new(own.len(), ridge.width(), rows).ok()?))
     }
 
-    fn state(&self) -> State {
+    fn stored(&self) -> State {
         let numbers = [self.classes as u32, u32::from(self.joint)];
         let mut state =
             State::new().u32("sizes", &numbers).with_part("cells.", &self.cells.state());
         if let Some(ridge) = &self.ridge {
             state = state.with_part("ridge.", &ridge.state());
+        }
+        if let Some(step) = &self.step {
+            state = state.with_part("step.", &step.state());
         }
         match &self.frames {
             Frames::Plane { upright, .. } => {
@@ -390,10 +434,6 @@ impl Proposer for Learned {
             Frames::Solid => state.u32("solid", &[1]),
             Frames::Bare => state,
         }
-    }
-
-    fn note(&self) -> Option<String> {
-        self.note.clone()
     }
 }
 
@@ -424,10 +464,15 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         (Frames::Bare, Cells::of_space(space))
     };
     let ridge = if has("ridge.weight") { Some(Ridge::load(&state.part("ridge."))?) } else { None };
+    let step = if has("step.weight") { Some(Ridge::load(&state.part("step."))?) } else { None };
+    if step.as_ref().is_some_and(|s| s.targets() != 4) {
+        return Err(damaged("the proposer's steps are not of four numbers"));
+    }
     let learned = Learned {
         frames,
         cells,
         ridge,
+        step,
         classes: classes as usize,
         joint: joint == 1,
         pooled: settings.real("pooled") as f32,

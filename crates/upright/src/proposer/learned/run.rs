@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use super::frame::{Framed, Frames};
-use super::{Learned, geometry};
+use super::{Learned, geometry, steps};
 use crate::map::Map;
 use crate::proposer::shapes::Covariance;
 use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
@@ -26,12 +26,22 @@ pub(super) struct Known<'a> {
     reading: Option<Vec<f32>>,
     /// The best score of every class, once read.
     best: Vec<f32>,
+    /// What was suggested and may be stepped from.
+    suggested: Vec<Proposal>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
         let own = learned.frames.shape(brief.signal, brief.item);
-        Known { learned, brief, framed: OnceLock::new(), own, reading: None, best: Vec::new() }
+        Known {
+            learned,
+            brief,
+            framed: OnceLock::new(),
+            own,
+            reading: None,
+            best: Vec::new(),
+            suggested: Vec::new(),
+        }
     }
 
     fn framed(&self) -> &Framed {
@@ -54,8 +64,18 @@ impl<'a> Known<'a> {
         pose != self.brief.space.identity() && pose == self.framed().pose()
     }
 
+    /// Where a step from a suggestion leads, once.
+    fn step(&mut self, view: &Viewed<'_>) -> Option<Proposal> {
+        let ridge = self.learned.step.as_ref()?;
+        let from = self.suggested.iter().position(|p| p.pose == view.pose)?;
+        let Proposal { class, score, .. } = self.suggested.swap_remove(from);
+        let features: Vec<f32> = view.features.iter().flat_map(|f| *f).copied().collect();
+        let pose = steps::moved(self.learned, self.brief.space, ridge, view.pose, &features)?;
+        Some(Proposal { pose, class, score })
+    }
+
     /// The best cells, at most one per class and neighbourhood.
-    fn proposals(&self, reading: &[f32]) -> Vec<Proposal> {
+    pub(super) fn proposals(&self, reading: &[f32]) -> Vec<Proposal> {
         let Known { learned, brief, .. } = self;
         let framed = self.framed();
         let cells = learned.cells.len();
@@ -121,7 +141,9 @@ impl Run for Known<'_> {
     }
 
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
-        let Some(reading) = views.iter().find_map(|v| v.reading) else { return Vec::new() };
+        let Some(reading) = views.iter().find_map(|v| v.reading) else {
+            return views.iter().filter_map(|view| self.step(view)).collect();
+        };
         let proposals = self.proposals(reading);
         let cells = self.learned.cells.len();
         let best = |class: usize| {
@@ -130,6 +152,9 @@ impl Run for Known<'_> {
         };
         self.best = (0..self.learned.classes).map(best).collect();
         self.reading = Some(reading.to_vec());
+        if self.learned.step.is_some() {
+            self.suggested.clone_from(&proposals);
+        }
         proposals
     }
 

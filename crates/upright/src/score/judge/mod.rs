@@ -7,7 +7,7 @@
 //! ([`stack`]); the input as it is has a trust and weights of its own.
 
 use super::inputs::{finite, lack};
-use super::{Bank, Context, Make, Needs, Origin, Score};
+use super::{Bank, Context, Lessons, Make, Needs, Origin, Score};
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::hint::Hint;
@@ -29,17 +29,16 @@ const FOLDS: usize = 3;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "judge",
     about: "log-odds that the model is wrong on a view, learnt from views of known class",
-    params: &[Param::whole(
+    params: &[Param::auto(
         "lessons",
-        16_000,
-        100,
-        1_000_000,
-        "transformed inputs whose views it learns from",
+        100.0,
+        1e6,
+        "transformed inputs whose views it learns from; auto is 16000, and 3000 large ones",
     )],
     make: Make {
         needs: |settings| Needs {
             features: true,
-            lessons: settings.whole("lessons"),
+            lessons: settings.auto("lessons").map_or(Lessons::AUTO, |count| count as usize),
             taps: &["90%"],
             ..Needs::default()
         },
