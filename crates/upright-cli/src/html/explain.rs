@@ -35,13 +35,20 @@ pub struct Explained {
 
 const WIDTH: f64 = 900.0;
 const PICTURE: f64 = 168.0;
+/// Where the reasons begin, the height of a line, and the gap between two reasons.
+const REASONS: f64 = 98.0;
+const LINE: f64 = 18.0;
+const GAP: f64 = 6.0;
 
 /// Draws the explanation.
 pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
     let class = |label: u32| c.model().class_name(label);
     let map = e.landscape.as_ref();
     let heights = [e.slice.as_ref().map_or(0.0, |_| 284.0), map.map_or(0.0, |_| 366.0)];
-    let top = 306.0;
+    let reasons: Vec<Vec<String>> =
+        e.reasons.iter().map(|reason| wrap(&reason.replace('`', ""), 62)).collect();
+    let tall: f64 = reasons.iter().map(|lines| LINE * lines.len() as f64 + GAP).sum();
+    let top = 306.0f64.max(REASONS + tall + 12.0);
     let foot = top + heights[0] + heights[1];
     let mut svg = Svg::new(WIDTH, foot + 150.0);
     svg.rect("page", (0.0, 0.0), (WIDTH, foot + 150.0));
@@ -71,13 +78,13 @@ pub fn draw(c: &Canonicalizer, e: &Explained) -> Svg {
         "arrow",
         &format!("M{from} {y}L{to} {y}M{} {}L{to} {y}L{} {}", to - 8.0, y - 7.0, to - 8.0, y + 7.0),
     );
-    let mut y = 98.0;
-    for reason in &e.reasons {
-        for line in wrap(&reason.replace('`', ""), 62) {
-            svg.text("", (444.0, y), Anchor::Start, &line);
-            y += 18.0;
+    let mut y = REASONS;
+    for lines in &reasons {
+        for line in lines {
+            svg.text("", (444.0, y), Anchor::Start, line);
+            y += LINE;
         }
-        y += 6.0;
+        y += GAP;
     }
     if let Some((line, energies, labels)) = &e.slice {
         svg.place(&curve(c, e, line, energies, labels), (0.0, top));
