@@ -72,7 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             let case = serde_json::json!({
                 "kind": kind, "truth": truth, "raw": view(&trace.raw), "seen": seen,
             });
-            cases += &format!("{case}\n");
+            cases.push_str(&case.to_string());
+            cases.push('\n');
         }
         for line in measure(kind, &traces, &labels, args.most) {
             let Line { kind, suggestion, right, class, any, chosen, with_raw } = &line;

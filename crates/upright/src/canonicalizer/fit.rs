@@ -116,12 +116,10 @@ impl Config {
         let score = self.part(Role::Score);
         let needs = score::needs(score)?;
         // What judges proposals must not be fitted on the samples that made them.
-        let (proposing, judged) = match needs.lessons > 0 {
-            true => {
-                let (judged, rest) = evenly(rows, JUDGED.min(rows.len() / 3));
-                (rest, judged)
-            }
-            false => (rows.to_vec(), Vec::new()),
+        let (judged, proposing) = if needs.lessons > 0 {
+            evenly(rows, JUDGED.min(rows.len() / 3))
+        } else {
+            (Vec::new(), rows.to_vec())
         };
         c.fitted.proposer = self.proposer(&c, data, &proposing, watch)?.into();
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };

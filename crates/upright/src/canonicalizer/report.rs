@@ -118,7 +118,7 @@ impl FitReport {
                 Advice::DoNotUse,
                 format!(
                     "do not use it as it is: {upright}, a loss of {drop:.1} points; lower the \
-                     gate's alpha or narrow the space"
+                     gate's limit or narrow the space"
                 ),
             );
         }

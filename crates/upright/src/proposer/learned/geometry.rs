@@ -45,7 +45,7 @@ pub(super) fn of(signal: Signal, item: &[f32]) -> Vec<f32> {
     }
     let mut cells = vec![0.0f32; BINS * BINS * BINS];
     for p in &centred {
-        let bin = |v: f64| (((v / size + 1.0) / 2.0 * BINS as f64) as usize).min(BINS - 1);
+        let bin = |v: f64| ((f64::midpoint(v / size, 1.0) * BINS as f64) as usize).min(BINS - 1);
         let [x, y, z] = p.map(bin);
         cells[(x * BINS + y) * BINS + z] += 1.0 / n as f32;
     }

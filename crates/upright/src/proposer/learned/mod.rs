@@ -187,7 +187,7 @@ fn spread(count: usize) -> usize {
         a
     };
     let wanted = (count as f64 * 0.618_033_988_749_895) as usize;
-    (wanted.max(1)..).find(|step| gcd(*step, count) == 1).unwrap_or(1)
+    (wanted.max(1)..=count).find(|step| gcd(*step, count) == 1).unwrap_or(1)
 }
 
 /// Copies in their frames, seen by the model.
@@ -325,9 +325,9 @@ fn turns(bank: &mut Bank, frames: &Frames) -> Result<Option<Cells>> {
         let poses =
             random_poses(&batch, bank.space, seed::of_index(bank.seed, "turns", round as usize));
         let copies = under(&batch, &poses, bank.space, bank.samples.resample())?;
-        for i in 0..copies.len() {
+        for (i, pose) in poses.iter().enumerate() {
             let framed = frames.of(bank.space, copies.signal(), copies.item(i));
-            let map = bank.space.map(&poses[i]);
+            let map = bank.space.map(pose);
             if let Some(Place::Turn(turn)) = frames.place(bank.space, &framed, None, &map) {
                 all.push(turn);
             }

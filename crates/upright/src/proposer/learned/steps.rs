@@ -149,9 +149,8 @@ impl Seen {
         let probes = bank.samples.run(&warp(&copies, &probes, bank.samples.resample())?)?;
         let readings = learned.readings(&probes, &vec![Vec::new(); copies.len()]);
         let mut views = Vec::new();
-        for item in 0..copies.len() {
-            let (Some(readings), Some(made_by)) = (&readings, linear(&space.map(&poses[item])))
-            else {
+        for (item, pose) in poses.iter().enumerate() {
+            let (Some(readings), Some(made_by)) = (&readings, linear(&space.map(pose))) else {
                 continue;
             };
             let brief = Brief { space, signal, item: copies.item(item), seed: 0 };

@@ -145,7 +145,7 @@ impl Stack {
             odds.iter()
                 .filter(|group| {
                     let mut best: Option<(f64, bool)> = None;
-                    for &(odds, right) in group.iter() {
+                    for &(odds, right) in *group {
                         if best.is_none_or(|(b, _)| odds > b) {
                             best = Some((odds, right));
                         }
