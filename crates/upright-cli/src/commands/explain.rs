@@ -253,9 +253,9 @@ fn suggestions(c: &Canonicalizer, trace: &Trace) -> Vec<String> {
         first.join("; ")
     )];
     let best = trace.seen.iter().map(|s| s.energy).fold(f32::INFINITY, f32::min);
-    if let Some(sure) = c.score().sure().filter(|sure| best < *sure) {
+    if let Some(sure) = c.score().sure().filter(|sure| best <= *sure) {
         words.push(format!(
-            "The search ended when a view's energy fell below {}, which is surely right.",
+            "A view whose energy is below {} is taken to be surely right; nothing more is needed.",
             number(sure.into())
         ));
     }

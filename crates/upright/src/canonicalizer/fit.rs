@@ -90,6 +90,7 @@ impl Config {
         let models = models.into();
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
+        let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
         let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, watch)?;
         report.notes.extend(note);
         let (gate_rows, proof_rows) = held.split();

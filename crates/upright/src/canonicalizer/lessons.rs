@@ -16,6 +16,10 @@ use crate::trace::Proposed;
 
 /// Upright inputs per transformed one.
 const UPRIGHT: f64 = 0.4;
+/// Most numbers in the views of a chunk of inputs: 64 MiB.
+const ROOM: usize = 16 << 20;
+/// Most numbers of features that are kept: 512 MiB.
+const KEPT: usize = 128 << 20;
 /// Most copies of one sample.
 const ROUNDS: usize = 6;
 /// Proposals that are looked at per input.
@@ -35,20 +39,28 @@ impl Canonicalizer {
             Lessons::AUTO => 16_000,
             count => count,
         };
+        let widths = self.model.taps().iter().map(|tap| tap.features).sum::<usize>();
+        let most = KEPT / ((widths + self.model.classes()) * (2 + PROPOSALS));
+        let count = count.min((most as f64 / (1.0 + UPRIGHT)) as usize).max(1);
         let rounds = (count / rows.len().max(1)).clamp(1, ROUNDS);
         let transformed = evenly(rows, count.min(rows.len())).0;
         let upright = evenly(rows, ((UPRIGHT * count as f64) as usize).min(rows.len())).0;
         watch.phase("lessons", rounds * transformed.len() + upright.len());
+        let chunk = (ROOM / (PROPOSALS * self.model.signal().size())).clamp(1, CHUNK);
         let mut lessons = Lessons::default();
         let mut outputs: Option<Outputs> = None;
         let turned = (0..rounds).map(|round| (&transformed, Some(round)));
         for (rows, round) in turned.chain([(&upright, None)]) {
-            for (number, some) in rows.chunks(CHUNK).enumerate() {
+            for some in rows.chunks(chunk) {
                 let loaded = data.read(some)?;
-                let labels: Vec<Option<u32>> =
-                    loaded.rows.iter().map(|&row| data.label(row)).collect();
-                let batch = self.lesson_inputs(loaded.batch, round, number)?;
-                self.learn_from(&batch, &labels, round.is_some(), &mut lessons, &mut outputs)?;
+                // A label that the model does not know teaches nothing.
+                let known = |row: usize| {
+                    data.label(row).filter(|&label| (label as usize) < self.model.classes())
+                };
+                let truths: Vec<(usize, Option<u32>)> =
+                    loaded.rows.iter().map(|&row| (row, known(row))).collect();
+                let batch = self.lesson_inputs(loaded.batch, round)?;
+                self.learn_from(&batch, &truths, round.is_some(), &mut lessons, &mut outputs)?;
                 watch.advance(some.len());
             }
         }
@@ -58,30 +70,28 @@ impl Canonicalizer {
         Ok(lessons)
     }
 
-    /// Copies under random poses of a round; or samples as they are and, every other chunk, resampled by
-    /// a tiny pose.
-    fn lesson_inputs(
-        &self,
-        batch: Batch<'static>,
-        round: Option<usize>,
-        number: usize,
-    ) -> Result<Batch<'static>> {
+    /// Copies under random poses of a round; or samples, every other one resampled by a tiny
+    /// pose.
+    fn lesson_inputs(&self, batch: Batch<'static>, round: Option<usize>) -> Result<Batch<'static>> {
         let salt = seed::of_index(self.config.seed, "lessons", round.unwrap_or(0));
         let resample = &self.config.resample;
         if round.is_some() {
             let poses = random_poses(&batch, &self.space, salt);
             under(&batch, &poses, &self.space, resample)
-        } else if number % 2 == 1 {
-            jittered(&batch, &self.space, resample, salt)
         } else {
-            Ok(batch)
+            let mut mixed = jittered(&batch, &self.space, resample, salt)?;
+            let size = batch.signal().size();
+            for i in (0..batch.len()).step_by(2) {
+                mixed.data_mut()[i * size..(i + 1) * size].copy_from_slice(batch.item(i));
+            }
+            Ok(mixed)
         }
     }
 
     fn learn_from(
         &self,
         batch: &Batch,
-        labels: &[Option<u32>],
+        truths: &[(usize, Option<u32>)],
         turned: bool,
         lessons: &mut Lessons,
         outputs: &mut Option<Outputs>,
@@ -94,10 +104,16 @@ impl Canonicalizer {
             let read = self.fitted.taps.for_score(seen)?;
             let mut kept = Vec::new();
             for (row, (&item, context)) in rows.iter().zip(contexts).enumerate() {
-                let Some(truth) = labels[item] else { continue };
+                let (sample, Some(truth)) = truths[item] else { continue };
                 kept.push(row);
                 let said = read.logits.row(row);
-                lessons.views.push(Lesson::new(first + item, !turned, truth, said, context));
+                lessons.views.push(Lesson::new(
+                    (first + item, sample),
+                    !turned,
+                    truth,
+                    said,
+                    context,
+                ));
             }
             extend(outputs, read.select(&kept))
         };

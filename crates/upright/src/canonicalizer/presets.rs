@@ -148,6 +148,9 @@ impl Config {
         if config.budget == learned.budget {
             config.budget = search.budget;
         }
+        if config.calibration == learned.calibration {
+            config.calibration = search.calibration;
+        }
         Some(config)
     }
 }

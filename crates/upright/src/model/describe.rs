@@ -191,13 +191,13 @@ pub(super) fn tensors(
     output: &str,
     ending: &Ending,
     name: &str,
-    depths: impl FnOnce() -> Result<Vec<Depth>>,
+    depths: impl FnOnce() -> Vec<Depth>,
 ) -> Result<Vec<String>> {
     let found = if name == AUTO {
         ending.features.clone()
     } else if let Some(share) = percent(name) {
         let off = |d: &&Depth| (d.share - share).abs();
-        let nearest = depths()?.iter().min_by(|a, b| off(a).total_cmp(&off(b))).cloned();
+        let nearest = depths().iter().min_by(|a, b| off(a).total_cmp(&off(b))).cloned();
         return Ok(nearest.into_iter().map(|d| d.name).collect());
     } else if graph.position(name).is_some() {
         vec![name.to_string()]

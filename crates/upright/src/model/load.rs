@@ -1,5 +1,6 @@
 //! Making a network ready to run.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::batching::{self, Batching, Size};
@@ -53,10 +54,14 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
         asked: options.micro_batch.is_some(),
     };
     let (output, ending) = (&description.output, &description.ending);
+    let found = OnceCell::new();
+    // What an engine cannot run is reported when it is loaded.
     let depths = || {
         let shape = description.shape(fixed.unwrap_or(2));
         let once = describe::once(row.name, &input.name, &shape);
-        depths(&graph, output, &input.name, &shape, &once)
+        found
+            .get_or_init(|| depths(&graph, output, &input.name, &shape, &once).unwrap_or_default())
+            .clone()
     };
     let asked = options.taps.iter().filter_map(|tap| {
         let tensors = describe::tensors(&graph, output, ending, &tap.name, depths);

@@ -175,6 +175,8 @@ impl Default for Lessons {
 pub struct Lesson {
     /// The number of the input that it is a view of.
     pub input: usize,
+    /// The number of the sample that the input was made of.
+    pub sample: usize,
     /// Whether the input was upright.
     pub upright: bool,
     /// Whether the model is right on the view.
@@ -185,14 +187,14 @@ pub struct Lesson {
 
 impl Lesson {
     pub(crate) fn new(
-        input: usize,
+        (input, sample): (usize, usize),
         upright: bool,
         truth: u32,
         logits: &[f32],
         context: &Context<'_>,
     ) -> Self {
         let label = argmax(logits) as u32;
-        Lesson { input, upright, right: label == truth, origin: Origin::of(context, label) }
+        Lesson { input, sample, upright, right: label == truth, origin: Origin::of(context, label) }
     }
 }
 

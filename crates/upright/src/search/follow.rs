@@ -62,8 +62,8 @@ struct Following<'a> {
     seen: Vec<Seen>,
     sure: f32,
     evolve: Option<Evolve<'a>>,
-    /// Whether the last ask was for poses of a design.
-    drawn: bool,
+    /// Whether the last ask was the refinement's.
+    refining: bool,
 }
 
 impl Search for Follow {
@@ -83,7 +83,7 @@ impl Search for Follow {
             seen: Vec::new(),
             sure: brief.sure.filter(|_| self.early).unwrap_or(f32::NEG_INFINITY),
             evolve: None,
-            drawn: false,
+            refining: false,
         };
         run.suggest(brief.proposals);
         Box::new(run)
@@ -92,9 +92,10 @@ impl Search for Follow {
 
 impl Run for Following<'_> {
     fn ask(&mut self, room: usize) -> Vec<Ask> {
-        if self.seen.iter().any(|s| rank(s.energy) < self.sure) {
+        if self.seen.iter().any(|s| rank(s.energy) <= self.sure) {
             return Vec::new();
         }
+        self.refining = false;
         if self.followed < self.settings.most
             && let Some((number, proposal)) = self.waiting.pop()
         {
@@ -103,7 +104,6 @@ impl Run for Following<'_> {
         }
         if self.suggested == 0 && self.seen.is_empty() {
             let count = part(self.budget, 0.5).min(room);
-            self.drawn = true;
             let points = Design::Sobol.points(0..count, self.space.cube(), self.seed);
             return points.iter().map(|p| Ask::plain(self.space.draw(p))).collect();
         }
@@ -111,11 +111,12 @@ impl Run for Following<'_> {
         let evolve = self.evolve.get_or_insert_with(|| {
             Evolve::new(space, *seed, &rivals(space, seen, settings.rivals), settings.radius)
         });
+        self.refining = true;
         evolve.ask(room)
     }
 
     fn tell(&mut self, seen: &[Seen]) {
-        if let Some(evolve) = &mut self.evolve {
+        if let Some(evolve) = self.evolve.as_mut().filter(|_| self.refining) {
             evolve.tell(seen);
         }
         self.seen.extend_from_slice(seen);

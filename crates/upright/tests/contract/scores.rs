@@ -106,7 +106,7 @@ fn lessons(upright: &Outputs, labels: &[u32], transformed: &Outputs) -> Lessons 
                 let rating = Rating { here: f32::from(k as u8), ..Rating::default() };
                 let origin =
                     Origin { raw, proposal: (!raw).then_some((0.5, right)), rating: Some(rating) };
-                let lesson = Lesson { input: 0, upright: !turned, right, origin };
+                let lesson = Lesson { input: 0, sample: i, upright: !turned, right, origin };
                 let (from, at) = if right { (upright, i) } else { (transformed, i % 20) };
                 add(from, at, 2 * i + usize::from(turned), lesson);
             }

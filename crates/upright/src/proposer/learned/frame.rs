@@ -84,7 +84,7 @@ impl Frames {
                     map: ONE,
                     pose: space.identity(),
                     own,
-                    root: upright.as_ref().map_or(ONE, |upright| upright.all.root()),
+                    root: own.or(upright.as_ref().map(|u| u.all)).map_or(ONE, |c| c.root()),
                 })
             }
             Frames::Solid => {

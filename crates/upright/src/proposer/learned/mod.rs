@@ -7,44 +7,27 @@
 //! score for every class in every cell of poses ([`cells`]); the best cells
 //! become proposals.
 
-use rayon::prelude::*;
-
-use super::shapes::{Covariance, Inverter, Shape, shapes};
-use super::{Bank, Brief, Make, Proposer, Run};
+use super::shapes::{Covariance, Inverter};
+use super::{Brief, Make, Proposer, Run};
 use crate::config::{Param, Settings};
-use crate::copies::{random_poses, under};
-use crate::dataset::CHUNK;
 use crate::error::{Error, Result};
-use crate::map::Map;
 use crate::outputs::Outputs;
 use crate::registry::Kind;
-use crate::ridge::{Normal, Ridge};
-use crate::seed;
+use crate::ridge::Ridge;
 use crate::space::Space;
 use crate::state::State;
 use crate::tensor::Matrix;
-use crate::warp::{View, warp};
 
 mod cells;
+mod fit;
 mod frame;
 mod geometry;
 mod run;
 mod steps;
 
-use cells::{Cells, Place};
+use cells::Cells;
+use fit::{features, fit};
 use frame::{Frames, Upright};
-
-/// Samples whose moments are looked at.
-const MEASURED: usize = 4096;
-/// Most scores that are told apart for every class in every cell; beyond it, classes and cells
-/// are scored by themselves.
-const JOINT: usize = 4096;
-/// The share of normal forms that must come out right.
-const NORMAL: f64 = 0.8;
-/// Copies that teach poses per copy that teaches steps.
-const STEPS: usize = 5;
-/// Fewer copies than this teach nothing.
-const FEWEST: usize = 200;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -79,261 +62,6 @@ struct Learned {
     joint: bool,
     pooled: f32,
     note: Option<String>,
-}
-
-fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
-    let classes = bank.samples.classes();
-    let frames = frames(bank, classes)?;
-    let copies = match settings.auto("copies") {
-        Some(copies) => copies as usize,
-        None if large(bank)? => 12_000,
-        None => 40_000,
-    };
-    let cells = match &frames {
-        Frames::Plane { .. } => Some(Cells::Angles),
-        Frames::Solid => turns(bank, &frames)?,
-        Frames::Bare => Some(Cells::of_space(bank.space)),
-    };
-    let Some(cells) = cells else {
-        return Ok(Box::new(Learned::silent(classes, "no sample has a shape")));
-    };
-    let joint = classes * cells.len() <= JOINT;
-    let targets = if joint { classes * cells.len() } else { classes + cells.len() };
-    let mut learned = Learned {
-        frames,
-        cells,
-        ridge: None,
-        step: None,
-        classes,
-        joint,
-        pooled: settings.real("pooled") as f32,
-        note: None,
-    };
-    let mut normal: Option<Normal> = None;
-    bank.samples.phase("copies", copies);
-    let mut walk = Walk::new(bank.samples.len(), copies);
-    while let Some((round, numbers)) = walk.next() {
-        let made = Made::new(bank, &learned.frames, numbers.as_slice(), round)?;
-        for i in 0..made.outputs.len() {
-            let Some(place) = &made.places[i] else { continue };
-            let own = &made.own[i];
-            let row = features(&made.outputs, i, own);
-            let normal = normal.get_or_insert_with(|| Normal::new(row.len(), targets));
-            let cells = learned.cells.weights(place, bank.space);
-            normal.add(&row, learned.targets(&cells, made.labels[i] as usize));
-        }
-        bank.samples.advance(numbers.len());
-    }
-    let enough = normal.as_ref().map_or(0, Normal::len) >= FEWEST;
-    let width = normal.as_ref().map_or(0, Normal::len);
-    let lambda = settings.real("ridge");
-    learned.ridge = normal.filter(|_| enough).and_then(|n| n.solve(lambda));
-    if learned.ridge.is_none() {
-        learned.note = Some(format!(
-            "the proposer `learned` proposes nothing: {width} copies with features are too few, {FEWEST} are needed"
-        ));
-    }
-    let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
-    if settings.flag("steps") && normal_form && learned.ridge.is_some() {
-        learned.step = steps::fit(&learned, bank, copies / STEPS)?;
-    }
-    Ok(Box::new(learned))
-}
-
-/// Whether inputs are so large that a network over them takes its time.
-fn large(bank: &mut Bank) -> Result<bool> {
-    let first = Walk::new(bank.samples.len(), 1).next().map_or(vec![], |w| w.1);
-    Ok(bank.samples.read(&first)?.0.signal().large())
-}
-
-/// The samples of which copies are made, in rounds over all of them.
-struct Walk {
-    samples: usize,
-    left: usize,
-    at: usize,
-    round: u64,
-}
-
-impl Walk {
-    fn new(samples: usize, copies: usize) -> Self {
-        Walk { samples, left: if samples == 0 { 0 } else { copies }, at: 0, round: 0 }
-    }
-
-    fn next(&mut self) -> Option<(u64, Vec<usize>)> {
-        let count = CHUNK.min(self.left).min(self.samples - self.at);
-        if count == 0 {
-            return None;
-        }
-        // Rows are ordered by class: a stride that shares no factor spreads them.
-        let stride = spread(self.samples);
-        let numbers = (self.at..self.at + count).map(|i| i * stride % self.samples).collect();
-        let found = (self.round, numbers);
-        self.left -= count;
-        self.at += count;
-        if self.at == self.samples {
-            self.at = 0;
-            self.round += 1;
-        }
-        Some(found)
-    }
-}
-
-/// A step around `count` things that meets all of them and leads far.
-fn spread(count: usize) -> usize {
-    let gcd = |mut a: usize, mut b: usize| {
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    let wanted = (count as f64 * 0.618_033_988_749_895) as usize;
-    (wanted.max(1)..=count).find(|step| gcd(*step, count) == 1).unwrap_or(1)
-}
-
-/// Copies in their frames, seen by the model.
-struct Made {
-    outputs: Outputs,
-    own: Vec<Vec<f32>>,
-    places: Vec<Option<Place>>,
-    labels: Vec<u32>,
-}
-
-impl Made {
-    fn new(bank: &mut Bank, frames: &Frames, numbers: &[usize], round: u64) -> Result<Self> {
-        let space = bank.space;
-        let (samples, labels) = bank.samples.read(numbers)?;
-        let salt = seed::of_index(bank.seed, "copies", round as usize);
-        let poses = random_poses(&samples, space, salt);
-        let copies = under(&samples, &poses, space, bank.samples.resample())?;
-        let signal = samples.signal();
-        let (framed, places): (Vec<_>, Vec<_>) = (0..copies.len())
-            .into_par_iter()
-            .map(|i| {
-                let framed = frames.of(space, signal, copies.item(i));
-                let own = match super::shapes::shape(signal, samples.item(i)) {
-                    Some(Shape::Plane(c)) => Some(c),
-                    _ => None,
-                };
-                let place = frames.place(space, &framed, own, &space.map(&poses[i]));
-                (framed, place)
-            })
-            .unzip();
-        let views: Vec<View> = framed
-            .iter()
-            .enumerate()
-            .map(|(item, f)| View { item, map: space.map(f.pose()) })
-            .collect();
-        let probes = warp(&copies, &views, bank.samples.resample())?;
-        let own = (0..probes.len())
-            .into_par_iter()
-            .map(|i| geometry::of(signal, probes.item(i)))
-            .collect();
-        Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels })
-    }
-}
-
-/// What the regression reads of a view: the features of all taps, then numbers of its own.
-fn features(outputs: &Outputs, row: usize, own: &[f32]) -> Vec<f32> {
-    let taps = outputs.features.iter().flat_map(|f| f.row(row));
-    taps.chain(own).copied().collect()
-}
-
-/// How inputs of this space and kind are framed.
-fn frames(bank: &mut Bank, classes: usize) -> Result<Frames> {
-    let space = bank.space;
-    if matches!(space.map(&space.identity()), Map::Space(_)) {
-        return Ok(if solid(space) { Frames::Solid } else { Frames::Bare });
-    }
-    let Some(inverter) = Inverter::new(space).filter(|i| round(i, space)) else {
-        return Ok(Frames::Bare);
-    };
-    let upright = upright(bank, classes)?;
-    let frames = Frames::Plane { inverter, upright };
-    if let Frames::Plane { upright: Some(upright), .. } = &frames
-        && normal_forms(bank, &frames, upright)?
-    {
-        return Ok(frames);
-    }
-    let Frames::Plane { inverter, .. } = frames else { return Ok(Frames::Bare) };
-    Ok(match space.axes().len() {
-        2 => Frames::Bare,
-        _ => Frames::Plane { inverter, upright: None },
-    })
-}
-
-/// Whether a space has all rotations of the cloud.
-fn solid(space: &Space) -> bool {
-    let turned = |k: usize| {
-        let m = crate::rotation::about(k, 2.0).map(|v| v as f32);
-        space.pose(&Map::Space(m)).is_some()
-    };
-    (0..3).all(turned)
-}
-
-/// Whether a space has all rotations of the plane.
-fn round(inverter: &Inverter, space: &Space) -> bool {
-    (0..8).all(|i| {
-        let angle = std::f64::consts::TAU * f64::from(i) / 8.0 + 0.1;
-        inverter.pose(space, &super::shapes::plane::rotation(angle)).is_some()
-    })
-}
-
-/// The covariances of upright samples; `None` if the background is not plain.
-fn upright(bank: &mut Bank, classes: usize) -> Result<Option<Upright>> {
-    let count = bank.samples.len();
-    let mut by_class: Vec<Vec<Covariance>> = vec![Vec::new(); classes];
-    let mut all = Vec::new();
-    let mut read = 0;
-    let mut walk = Walk::new(count, MEASURED.min(count));
-    while let Some((_, numbers)) = walk.next() {
-        let (batch, labels) = bank.samples.read(&numbers)?;
-        read += batch.len();
-        for (shape, label) in shapes(&batch).into_iter().zip(labels) {
-            if let Some(Shape::Plane(c)) = shape {
-                all.push(c);
-                if let Some(class) = by_class.get_mut(label as usize) {
-                    class.push(c);
-                }
-            }
-        }
-    }
-    let plain = all.len() as f64 >= super::moments::PLAIN * read as f64;
-    let Some(mean) = Covariance::mean(&all).filter(|_| plain) else { return Ok(None) };
-    let classes = by_class.iter().map(|c| Covariance::mean(c).unwrap_or(mean)).collect();
-    Ok(Some(Upright { all: mean, classes }))
-}
-
-/// Whether the space can bring copies to their normal form.
-fn normal_forms(bank: &mut Bank, frames: &Frames, upright: &Upright) -> Result<bool> {
-    let (space, signal) = (bank.space, 256.min(bank.samples.len()));
-    let numbers: Vec<usize> = Walk::new(bank.samples.len(), signal).next().map_or(vec![], |w| w.1);
-    let (batch, _) = bank.samples.read(&numbers)?;
-    let poses = random_poses(&batch, space, bank.seed);
-    let copies = under(&batch, &poses, space, bank.samples.resample())?;
-    let right = (0..copies.len())
-        .filter(|&i| frames.of(space, copies.signal(), copies.item(i)).normal(upright))
-        .count();
-    Ok(right as f64 >= NORMAL * copies.len() as f64)
-}
-
-/// Rotations that stand for those between principal axes and upright clouds.
-fn turns(bank: &mut Bank, frames: &Frames) -> Result<Option<Cells>> {
-    let mut all = Vec::new();
-    let mut walk = Walk::new(bank.samples.len(), 2 * MEASURED);
-    while let Some((round, numbers)) = walk.next() {
-        let (batch, _) = bank.samples.read(&numbers)?;
-        let poses =
-            random_poses(&batch, bank.space, seed::of_index(bank.seed, "turns", round as usize));
-        let copies = under(&batch, &poses, bank.space, bank.samples.resample())?;
-        for (i, pose) in poses.iter().enumerate() {
-            let framed = frames.of(bank.space, copies.signal(), copies.item(i));
-            let map = bank.space.map(pose);
-            if let Some(Place::Turn(turn)) = frames.place(bank.space, &framed, None, &map) {
-                all.push(turn);
-            }
-        }
-    }
-    Ok(Cells::of_turns(&all))
 }
 
 impl Learned {
@@ -413,7 +141,18 @@ impl Learned {
     }
 
     fn stored(&self) -> State {
-        let numbers = [self.classes as u32, u32::from(self.joint)];
+        let kind = match self.frames {
+            Frames::Bare => 0,
+            Frames::Plane { .. } => 1,
+            Frames::Solid => 2,
+        };
+        let numbers = [
+            self.classes as u32,
+            u32::from(self.joint),
+            kind,
+            u32::from(self.ridge.is_some()),
+            u32::from(self.step.is_some()),
+        ];
         let mut state =
             State::new().u32("sizes", &numbers).with_part("cells.", &self.cells.state());
         if let Some(ridge) = &self.ridge {
@@ -431,7 +170,7 @@ impl Learned {
                     .collect();
                 state.f64("upright", &numbers)
             }
-            Frames::Solid => state.u32("solid", &[1]),
+            Frames::Solid => state,
             Frames::Bare => state,
         }
     }
@@ -439,32 +178,40 @@ impl Learned {
 
 fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let damaged = |why: &str| Error::Artifact { path: "state".into(), why: why.into() };
-    let has = |name: &str| state.tensors().contains_key(name);
     let sizes = state.read_u32("sizes")?;
-    let &[classes, joint] = sizes.as_slice() else {
-        return Err(damaged("the proposer's sizes are not two numbers"));
+    let &[classes, joint, kind, ridge, step] = sizes.as_slice() else {
+        return Err(damaged("the proposer's sizes are not five numbers"));
     };
-    let cells = state.part("cells.");
-    let (frames, cells) = if has("solid") {
-        let turns = cells.read_f64("turns")?;
-        (Frames::Solid, Cells::Turns(turns.as_chunks::<9>().0.to_vec()))
-    } else if has("upright") {
-        let numbers = state.read_f64("upright")?;
-        let all: Vec<Covariance> = numbers
-            .as_chunks::<3>()
-            .0
-            .iter()
-            .map(|&[xx, xy, yy]| Covariance { xx, xy, yy })
-            .collect();
-        let upright = all.split_first().map(|(all, c)| Upright { all: *all, classes: c.to_vec() });
-        let inverter =
-            Inverter::new(space).ok_or_else(|| damaged("the space is not of the plane"))?;
-        (Frames::Plane { inverter, upright }, Cells::Angles)
-    } else {
-        (Frames::Bare, Cells::of_space(space))
+    let (frames, cells) = match kind {
+        0 => (Frames::Bare, Cells::of_space(space)),
+        1 => {
+            let numbers = state.read_f64("upright")?;
+            let (all, rest) = numbers.as_chunks::<3>();
+            if !rest.is_empty() || !(all.is_empty() || all.len() == classes as usize + 1) {
+                return Err(damaged("the covariances are not one per class"));
+            }
+            let all: Vec<Covariance> =
+                all.iter().map(|&[xx, xy, yy]| Covariance { xx, xy, yy }).collect();
+            let upright =
+                all.split_first().map(|(all, c)| Upright { all: *all, classes: c.to_vec() });
+            let inverter =
+                Inverter::new(space).ok_or_else(|| damaged("the space is not of the plane"))?;
+            (Frames::Plane { inverter, upright }, Cells::Angles)
+        }
+        _ => {
+            let turns = state.part("cells.").read_f64("turns")?;
+            let (turns, rest) = turns.as_chunks::<9>();
+            if !rest.is_empty() || turns.is_empty() {
+                return Err(damaged("the rotations are not of nine numbers"));
+            }
+            (Frames::Solid, Cells::Turns(turns.to_vec()))
+        }
     };
-    let ridge = if has("ridge.weight") { Some(Ridge::load(&state.part("ridge."))?) } else { None };
-    let step = if has("step.weight") { Some(Ridge::load(&state.part("step."))?) } else { None };
+    let regression = |stored: u32, prefix: &str| match stored {
+        0 => Ok(None),
+        _ => Ridge::load(&state.part(prefix)).map(Some),
+    };
+    let (ridge, step) = (regression(ridge, "ridge.")?, regression(step, "step.")?);
     if step.as_ref().is_some_and(|s| s.targets() != 4) {
         return Err(damaged("the proposer's steps are not of four numbers"));
     }
@@ -487,4 +234,52 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         return Err(damaged("the proposer's weights do not fit its cells"));
     }
     Ok(Box::new(learned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Part;
+    use crate::ridge::Normal;
+    use crate::space::SpaceConfig;
+
+    fn regression(targets: usize) -> Ridge {
+        let mut normal = Normal::new(2, targets);
+        for i in 0..9u8 {
+            normal.add(&[f32::from(i), f32::from(i % 3)], vec![(0, f32::from(i))]);
+        }
+        normal.solve(0.1).unwrap()
+    }
+
+    #[test]
+    fn a_state_that_lacks_anything_is_refused() {
+        let space = SpaceConfig::default().build().unwrap();
+        let settings = Part::new("learned").resolve(KIND.params).unwrap();
+        let one = Covariance { xx: 0.2, xy: 0.0, yy: 0.1 };
+        let learned = Learned {
+            frames: Frames::Plane {
+                inverter: Inverter::new(&space).unwrap(),
+                upright: Some(Upright { all: one, classes: vec![one; 2] }),
+            },
+            cells: Cells::Angles,
+            ridge: Some(regression(2 * Cells::Angles.len())),
+            step: Some(regression(4)),
+            classes: 2,
+            joint: true,
+            pooled: 0.25,
+            note: None,
+        };
+        let state = learned.state();
+        let again = load(&settings, &state, &space).unwrap();
+        assert_eq!(again.state(), state);
+        for missing in state.tensors().keys() {
+            let mut less = State::new();
+            for (name, tensor) in state.tensors().iter().filter(|(n, _)| *n != missing) {
+                less.put(name, tensor.clone());
+            }
+            assert!(load(&settings, &less, &space).is_err(), "without {missing}");
+        }
+        let few = state.clone().f64("upright", &[0.2, 0.0, 0.1]);
+        assert!(load(&settings, &few, &space).is_err(), "covariances of no class");
+    }
 }

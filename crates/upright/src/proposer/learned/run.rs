@@ -26,6 +26,8 @@ pub(super) struct Known<'a> {
     reading: Option<Vec<f32>>,
     /// The best score of every class, once read.
     best: Vec<f32>,
+    /// Whether the frame was named to the search.
+    named: bool,
     /// What was suggested and may be stepped from.
     suggested: Vec<Proposal>,
 }
@@ -40,6 +42,7 @@ impl<'a> Known<'a> {
             own,
             reading: None,
             best: Vec::new(),
+            named: false,
             suggested: Vec::new(),
         }
     }
@@ -58,10 +61,10 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether a view is the one to read. The input as it is never is where there are frames,
-    /// so that those that are not searched need none.
+    /// Whether a view is the one to read. Where there are frames, the input as it is can only be
+    /// once the frame was named, so that inputs that are not searched need none.
     fn is_frame(&self, pose: &[f32]) -> bool {
-        pose != self.brief.space.identity() && pose == self.framed().pose()
+        (self.named || pose != self.brief.space.identity()) && pose == self.framed().pose()
     }
 
     /// Where a step from a suggestion leads, once.
@@ -89,7 +92,9 @@ impl<'a> Known<'a> {
             .collect();
         let keep = (40 * MOST).min(order.len());
         if keep < order.len() {
-            order.select_nth_unstable_by(keep, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            order.select_nth_unstable_by(keep, |a, b| {
+                b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+            });
             order.truncate(keep);
         }
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -121,6 +126,7 @@ impl Run for Known<'_> {
         if count == 0 || self.reading.is_some() || self.bare() {
             return Vec::new();
         }
+        self.named = true;
         vec![Proposal::new(self.framed().pose().to_vec())]
     }
 

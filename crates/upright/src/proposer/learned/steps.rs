@@ -6,9 +6,10 @@
 //! view under `P A^-1` is the sample as it was. Learnt on proposals near the
 //! truth, and kept only if following the step makes the model right more often.
 
+use super::Learned;
+use super::fit::{FEWEST, Walk, features};
 use super::frame::Framed;
 use super::run::Known;
-use super::{Learned, Walk, features};
 use crate::copies::{random_poses, under};
 use crate::error::Result;
 use crate::outputs::Outputs;
@@ -49,7 +50,7 @@ pub(super) fn fit(learned: &Learned, bank: &mut Bank, copies: usize) -> Result<O
         }
         bank.samples.advance(numbers.len());
     }
-    let ridge = normal.filter(|n| n.len() >= super::FEWEST).and_then(|n| n.solve(RIDGE));
+    let ridge = normal.filter(|n| n.len() >= FEWEST).and_then(|n| n.solve(RIDGE));
     let Some(ridge) = ridge else { return Ok(None) };
     Ok(if gain(learned, bank, &ridge)? >= GAIN { Some(ridge) } else { None })
 }

@@ -182,7 +182,7 @@ pub(in crate::proposer) fn of_strokes(item: &[f32]) -> Option<Covariance> {
     let rows: Vec<&[f32]> = item.chunks_exact(3).take_while(|r| r[2] >= 0.0).collect();
     // Two points at 1 / sqrt(12) of the length from the middle have a line's moments.
     let line = |a: &[f32], b: &[f32]| {
-        let length = f64::from((b[0] - a[0]).hypot(b[1] - a[1]));
+        let length = libm::hypot(f64::from(b[0] - a[0]), f64::from(b[1] - a[1]));
         let at = |k: usize, side: f64| {
             let (a, b) = (f64::from(a[k]), f64::from(b[k]));
             f64::midpoint(a, b) + side * (b - a) / 12f64.sqrt()

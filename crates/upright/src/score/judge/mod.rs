@@ -22,7 +22,7 @@ mod trust;
 use stack::{Candidate, Numbers, Stack};
 use trust::{Trust, Whitening};
 
-/// Parts in which lessons are halved so that trust is weighed on views it was not fitted on.
+/// Parts of the lessons, by sample: trust is weighed on the part that it was not fitted on.
 const FOLDS: usize = 3;
 
 /// The row in the table.
@@ -74,8 +74,7 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
             Whitening::of(features).ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))
         })
         .collect::<Result<Vec<_>>>()?;
-    let components = components(&whitening, outputs)
-        .ok_or_else(|| lack(name, "features that vary", Hint::OtherTap))?;
+    let components = components(&whitening, outputs);
     let predicted = outputs.labels();
     let right: Vec<bool> = lessons.views.iter().map(|v| v.right).collect();
     let classes = outputs.logits.cols();
@@ -83,7 +82,7 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 3] {
         [(false, &right), (true, &right), (true, &upright)].map(|(raw, goal)| {
             let rows: Vec<usize> = (0..lessons.views.len())
-                .filter(|&i| lessons.views[i].origin.raw == raw && keep(lessons.views[i].input))
+                .filter(|&i| lessons.views[i].origin.raw == raw && keep(lessons.views[i].sample))
                 .collect();
             Trust::fit(&components, &rows, &predicted, goal, classes)
         })
@@ -92,8 +91,8 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     order.sort_by_key(|&i| lessons.views[i].input);
     let mut numbers: Vec<Option<Numbers>> = vec![None; lessons.views.len()];
     for fold in 0..FOLDS {
-        let trust = trust_of(&|input| input % FOLDS != fold);
-        for &i in order.iter().filter(|&&i| lessons.views[i].input % FOLDS == fold) {
+        let trust = trust_of(&|sample| sample % FOLDS != fold);
+        for &i in order.iter().filter(|&&i| lessons.views[i].sample % FOLDS == fold) {
             let origin = &lessons.views[i].origin;
             let (row, logits) = (components.row(i), outputs.logits.row(i));
             numbers[i] = Some(weigh(&trust, row, logits, origin));
@@ -103,7 +102,8 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
         .iter()
         .filter_map(|&i| {
             let input = lessons.views[i].input;
-            Some(Candidate { input, numbers: numbers[i]?, right: right[i] })
+            let numbers = numbers[i].filter(Numbers::finite)?;
+            Some(Candidate { input, numbers, right: right[i] })
         })
         .collect();
     let stack = Stack::fit(&candidates);
@@ -128,13 +128,8 @@ fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
     Ok(Box::new(Judge { whitening, trust, stack, classes }))
 }
 
-/// The components of all taps side by side; `None` if the features are not those of the fit.
-fn components(whitening: &[Whitening], outputs: &Outputs) -> Option<Matrix> {
-    let fits = outputs.features.len() == whitening.len()
-        && outputs.features.iter().zip(whitening).all(|(f, w)| f.cols() == w.width());
-    if !fits {
-        return None;
-    }
+/// The components of all taps side by side.
+fn components(whitening: &[Whitening], outputs: &Outputs) -> Matrix {
     let width = whitening.iter().map(Whitening::components).sum();
     let mut all = Matrix::zeros(outputs.len(), width);
     let mut at = 0;
@@ -145,7 +140,7 @@ fn components(whitening: &[Whitening], outputs: &Outputs) -> Option<Matrix> {
         }
         at += whitening.components();
     }
-    Some(all)
+    all
 }
 
 /// The numbers of a view.
@@ -160,11 +155,18 @@ fn weigh(trust: &[Trust; 3], components: &[f32], logits: &[f32], origin: &Origin
 const UNKNOWN: Origin = Origin { raw: false, proposal: None, rating: None };
 
 impl Judge {
+    /// Whether outputs are of the model that it was fitted for.
+    fn fits(&self, outputs: &Outputs) -> bool {
+        outputs.logits.cols() == self.classes
+            && outputs.features.len() == self.whitening.len()
+            && outputs.features.iter().zip(&self.whitening).all(|(f, w)| f.cols() == w.width())
+    }
+
     fn energies(&self, outputs: &Outputs, origin: &dyn Fn(usize, u32) -> Origin) -> Vec<f32> {
-        let known = outputs.logits.cols() == self.classes;
-        let Some(components) = components(&self.whitening, outputs).filter(|_| known) else {
+        if !self.fits(outputs) {
             return vec![f32::NAN; outputs.len()];
-        };
+        }
+        let components = components(&self.whitening, outputs);
         (0..outputs.len())
             .map(|i| {
                 let logits = outputs.logits.row(i);
@@ -180,6 +182,9 @@ impl Judge {
     }
 
     fn slopes(&self, outputs: &Outputs, raw: &dyn Fn(usize) -> bool) -> Cotangents {
+        if !self.fits(outputs) {
+            return Cotangents { logits: None, features: vec![None; outputs.features.len()] };
+        }
         let mut logits = Matrix::zeros(outputs.len(), outputs.logits.cols());
         let mut features: Vec<Matrix> =
             outputs.features.iter().map(|f| Matrix::zeros(f.rows(), f.cols())).collect();

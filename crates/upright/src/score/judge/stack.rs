@@ -51,6 +51,16 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    /// Whether all are finite: one that is not would spoil every weight.
+    pub(super) fn finite(&self) -> bool {
+        match self {
+            Numbers::Raw(n) => n.iter().all(|v| v.is_finite()),
+            Numbers::View(n) => n.iter().all(|v| v.is_finite()),
+        }
+    }
+}
+
 /// The log of the largest probability, at least -8, and the distance to the second, at most 1:
 /// the largest logit's lead over the second as `tanh(lead / 4)`.
 fn certainty(logits: &[f32]) -> (f64, f64) {

@@ -58,13 +58,17 @@ impl Whitening {
     }
 
     pub(super) fn apply(&self, features: &Matrix) -> Matrix {
-        let mut centred = features.clone();
-        for i in 0..centred.rows() {
-            for (v, c) in centred.row_mut(i).iter_mut().zip(&self.centre) {
-                *v -= c;
+        // `D (x - c) = D x - D c`: no copy of the features is made.
+        let mut centre = Matrix::zeros(1, self.centre.len());
+        centre.row_mut(0).copy_from_slice(&self.centre);
+        let offset = matmul_t(&centre, &self.directions);
+        let mut out = matmul_t(features, &self.directions);
+        for i in 0..out.rows() {
+            for (v, o) in out.row_mut(i).iter_mut().zip(offset.row(0)) {
+                *v -= o;
             }
         }
-        matmul_t(&centred, &self.directions)
+        out
     }
 
     /// Features that it reads.
