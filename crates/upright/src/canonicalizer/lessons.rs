@@ -59,7 +59,7 @@ impl Canonicalizer {
                 };
                 let truths: Vec<(usize, Option<u32>)> =
                     loaded.rows.iter().map(|&row| (row, known(row))).collect();
-                let batch = self.lesson_inputs(loaded.batch, round)?;
+                let batch = self.lesson_inputs(&loaded.batch, round)?;
                 self.learn_from(&batch, &truths, round.is_some(), &mut lessons, &mut outputs)?;
                 watch.advance(some.len());
             }
@@ -72,14 +72,14 @@ impl Canonicalizer {
 
     /// Copies under random poses of a round; or samples, every other one resampled by a tiny
     /// pose.
-    fn lesson_inputs(&self, batch: Batch<'static>, round: Option<usize>) -> Result<Batch<'static>> {
+    fn lesson_inputs(&self, batch: &Batch, round: Option<usize>) -> Result<Batch<'static>> {
         let salt = seed::of_index(self.config.seed, "lessons", round.unwrap_or(0));
         let resample = &self.config.resample;
         if round.is_some() {
-            let poses = random_poses(&batch, &self.space, salt);
-            under(&batch, &poses, &self.space, resample)
+            let poses = random_poses(batch, &self.space, salt);
+            under(batch, &poses, &self.space, resample)
         } else {
-            let mut mixed = jittered(&batch, &self.space, resample, salt)?;
+            let mut mixed = jittered(batch, &self.space, resample, salt)?;
             let size = batch.signal().size();
             for i in (0..batch.len()).step_by(2) {
                 mixed.data_mut()[i * size..(i + 1) * size].copy_from_slice(batch.item(i));

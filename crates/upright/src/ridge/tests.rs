@@ -1,4 +1,4 @@
-//! Against scikit-learn and SciPy; `tests/fixtures/make_ridge.py` made the cases.
+//! Against scikit-learn and `scipy`; `tests/fixtures/make_ridge.py` made the cases.
 
 use serde_json::Value;
 

@@ -170,8 +170,7 @@ impl Learned {
                     .collect();
                 state.f64("upright", &numbers)
             }
-            Frames::Solid => state,
-            Frames::Bare => state,
+            Frames::Solid | Frames::Bare => state,
         }
     }
 }
