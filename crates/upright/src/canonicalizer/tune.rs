@@ -1,6 +1,7 @@
-//! Tuning: what to tap, which score with which settings, then which search,
-//! by the accuracy that the best gate reaches on held-out inputs.
+//! Tuning: what to tap, which score with which settings, then the parts of other
+//! roles, by the accuracy that the best gate reaches on held-out inputs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +16,6 @@ use crate::model::{Model, Tap};
 use crate::reduce::Reduce;
 use crate::role::Role;
 use crate::score;
-use crate::search;
 use crate::tune::{
     Knob, Knobs, Objective, Point, Progress, Protocol, Report, Setup, Subset, Tuned, knobs,
 };
@@ -23,12 +23,11 @@ use crate::tune::{
 /// How to tune.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneConfig {
-    /// Scores that are tried beside the config's own.
-    pub scores: Vec<String>,
-    /// Searches that are tried beside the config's own.
-    pub searches: Vec<String>,
-    /// Most held-out samples looked at, upright and transformed each; searches, whose trials
-    /// cost model evaluations, get a third of them.
+    /// Names of parts that are tried beside the config's own, by role: scores first, then all
+    /// other roles together, whose parts must need no fit.
+    pub rows: BTreeMap<Role, Vec<String>>,
+    /// Most held-out samples looked at, upright and transformed each; roles other than the
+    /// score, whose trials cost model evaluations, get a third of them.
     pub samples: usize,
     /// Most samples in the bank while tuning.
     pub bank: usize,
@@ -48,6 +47,17 @@ pub struct TuneConfig {
 }
 
 impl TuneConfig {
+    /// The names of a role.
+    fn names(&self, role: Role) -> &[String] {
+        self.rows.get(&role).map_or(&[], Vec::as_slice)
+    }
+
+    /// The roles beside the score that are tuned.
+    fn others(&self) -> Vec<Role> {
+        let tuned = |role: &Role| *role != Role::Score && !self.names(*role).is_empty();
+        Role::ALL.into_iter().filter(tuned).collect()
+    }
+
     fn protocol(&self) -> Protocol {
         let (first, second, time) = (self.first, self.second, self.time);
         Protocol { first, second, time, ..Protocol::default() }
@@ -58,17 +68,22 @@ impl Default for TuneConfig {
     fn default() -> Self {
         let words = |w: &[&str]| w.iter().map(|w| (*w).into()).collect();
         TuneConfig {
-            scores: words(&[
-                "pc-knn",
-                "knn",
-                "pc-knn-mix",
-                "pc-proto",
-                "relative-mahalanobis",
-                "fisher",
-                "pc-knn-fisher",
-                "energy",
+            rows: BTreeMap::from([
+                (
+                    Role::Score,
+                    words(&[
+                        "pc-knn",
+                        "knn",
+                        "pc-knn-mix",
+                        "pc-proto",
+                        "relative-mahalanobis",
+                        "fisher",
+                        "pc-knn-fisher",
+                        "energy",
+                    ]),
+                ),
+                (Role::Search, words(&["rivals", "random", "random-refine"])),
             ]),
-            searches: words(&["rivals", "random", "random-refine"]),
             samples: 360,
             bank: 4000,
             views: 40,
@@ -84,7 +99,7 @@ impl Default for TuneConfig {
 /// What tuning found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TuneReport {
-    /// The config with the chosen score and search.
+    /// The config with the chosen parts.
     pub config: Config,
     /// What to tap.
     pub taps: Vec<Tap>,
@@ -93,8 +108,8 @@ pub struct TuneReport {
     /// Accuracy in percent on traffic of the asked mix, behind the best gate, on the tuning
     /// data: with the config's score and with the chosen one, on fixed views.
     pub accuracy: (f64, f64),
-    /// The same with the config's search and with the chosen one, on fewer inputs; absent
-    /// if no searches were tried.
+    /// The same with the config's other parts and with the chosen ones, on fewer inputs; absent
+    /// if none were tried.
     pub searched: Option<(f64, f64)>,
     /// Whether it ran to its end; otherwise it can be resumed.
     pub finished: bool,
@@ -174,7 +189,8 @@ impl Config {
         if let Some(Value::Number(tap)) = best.point.get(TAP) {
             report.taps = taps.get(*tap as usize).cloned().into_iter().collect();
         }
-        if !report.finished || tune.searches.is_empty() {
+        let others = tune.others();
+        if !report.finished || others.is_empty() {
             return Ok(report);
         }
         let tried = report.config.clone().with(Role::Router, Part::new("none"));
@@ -182,7 +198,7 @@ impl Config {
         let (c, _) = tried.with_bank(&models, data.bank, &bank, watch.watch)?;
         let second = log.map(second_log);
         let setup = Setup::new(
-            self.search_knobs(tune)?,
+            self.other_knobs(tune)?,
             self.seed,
             format!(
                 "{label}, {}",
@@ -194,15 +210,17 @@ impl Config {
             ..tune.protocol()
         };
         let held = held.fewer(tune.samples / 3);
-        let mut searches = Searches { c, held: &held, worth };
+        let mut searches = Searches { c, roles: &others, held: &held, worth };
         let found =
             protocol.run(setup, second.as_deref(), &mut searches, watch.stop, watch.trial)?;
         report.trials += found.study.all().count();
         report.finished = found.finished;
-        if let Some(best) = &found.best
-            && let Some(part) = knobs::part(&best.point, SEARCH)
-        {
-            report.config.parts[Role::Search] = part;
+        if let Some(best) = &found.best {
+            for role in others {
+                if let Some(part) = knobs::part(&best.point, role.name()) {
+                    report.config.parts[role] = part;
+                }
+            }
             report.searched = Some(values(&found));
         }
         Ok(report)
@@ -210,17 +228,13 @@ impl Config {
 
     /// The knobs of taps and scores; their defaults are this config.
     fn score_knobs(&self, tune: &TuneConfig, taps: &[Tap]) -> Result<Knobs> {
-        let names = first(&self.part(Role::Score).name, &tune.scores);
-        let word = |n: &String| Value::Word(n.clone());
-        let mut all = vec![Knob::choice(SCORE, names.iter().map(word).collect())];
+        let (names, mut all) = self.role_knobs(Role::Score, tune)?;
         let mut free = Vec::new();
         for name in &names {
-            let row = score::row(name)?;
             let needs = score::needs(&Part::new(name))?;
             if needs.features && !needs.head {
                 free.push(Value::Word(name.clone()));
             }
-            all.extend(own(SCORE, self.part(Role::Score), name, row.params));
         }
         if taps.len() > 1 && !free.is_empty() {
             let numbers = (0..taps.len()).map(|i| Value::Number(i as f64)).collect();
@@ -229,19 +243,28 @@ impl Config {
         Knobs::new(all)
     }
 
-    fn search_knobs(&self, tune: &TuneConfig) -> Result<Knobs> {
-        let names = first(&self.part(Role::Search).name, &tune.searches);
-        let word = |n: &String| Value::Word(n.clone());
-        let mut all = vec![Knob::choice(SEARCH, names.iter().map(word).collect())];
-        for name in &names {
-            all.extend(own(SEARCH, self.part(Role::Search), name, search::row(name)?.params));
+    /// The knobs of all other roles that are tuned.
+    fn other_knobs(&self, tune: &TuneConfig) -> Result<Knobs> {
+        let mut all = Vec::new();
+        for role in tune.others() {
+            all.extend(self.role_knobs(role, tune)?.1);
         }
         Knobs::new(all)
     }
-}
 
-/// The knob that chooses the search.
-const SEARCH: &str = "search";
+    /// The names that are tried for a role, and its knobs: the choice among them, then the
+    /// settings of each.
+    fn role_knobs(&self, role: Role, tune: &TuneConfig) -> Result<(Vec<String>, Vec<Knob>)> {
+        let part = self.part(role);
+        let names = first(&part.name, tune.names(role));
+        let word = |n: &String| Value::Word(n.clone());
+        let mut all = vec![Knob::choice(role.name(), names.iter().map(word).collect())];
+        for name in &names {
+            all.extend(own(role.name(), part, name, role.row(name)?.params));
+        }
+        Ok((names, all))
+    }
+}
 
 /// The knobs of a row, starting from what a config sets on it.
 fn own(chooser: &str, part: &Part, name: &str, params: &[Param]) -> Vec<Knob> {
@@ -308,6 +331,7 @@ fn candidates(model: &Model, seed: u64, load: &Load<'_>) -> Vec<Tap> {
 /// Searches of held-out inputs with a fitted score.
 struct Searches<'a, 'h> {
     c: Canonicalizer,
+    roles: &'a [Role],
     held: &'a Held<'h>,
     worth: Worth,
 }
@@ -318,9 +342,14 @@ impl Objective for Searches<'_, '_> {
     }
 
     fn evaluate(&mut self, point: &Point, _: Subset, report: &mut Report<'_>) -> Result<f64> {
-        let part = knobs::part(point, SEARCH)
-            .ok_or_else(|| Error::Tune { why: "the point names no search".into(), hint: None })?;
-        let c = self.c.with_part(Role::Search, part)?;
+        let mut c = self.c.clone();
+        for &role in self.roles {
+            let part = knobs::part(point, role.name()).ok_or_else(|| Error::Tune {
+                why: format!("the point names no {role}"),
+                hint: None,
+            })?;
+            c = c.with_part(role, part)?;
+        }
         let mut cases: Vec<(bool, Case)> = Vec::new();
         for (step, (upright, transformed)) in self.held.slices(SLICES).enumerate() {
             for (kind, rows) in [(true, upright), (false, transformed)] {

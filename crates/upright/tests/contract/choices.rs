@@ -46,8 +46,11 @@ fn transformed(count: usize, seed: u64) -> (Batch<'static>, Vec<u32>) {
 fn tune(log: Option<&std::path::Path>, most: usize) -> TuneReport {
     let data = samples::digits(400, 1).unwrap();
     let tune = TuneConfig {
-        scores: vec!["energy".into(), "pc-knn".into()],
-        searches: vec!["random".into(), "rivals".into()],
+        rows: [
+            (Role::Score, vec!["energy".into(), "pc-knn".into()]),
+            (Role::Search, vec!["random".into(), "rivals".into()]),
+        ]
+        .into(),
         samples: 36,
         views: 8,
         first: 2,

@@ -23,7 +23,7 @@ fn the_default_tuning_turns_these_knobs() {
     let config = Config::default().searching().unwrap();
     let taps = [Tap::auto(), Tap::auto()];
     let scores = config.score_knobs(&tune, &taps).unwrap();
-    let searches = config.search_knobs(&tune).unwrap();
+    let searches = config.other_knobs(&tune).unwrap();
     let lines: Vec<String> = scores.all().iter().chain(searches.all()).map(line).collect();
     assert_eq!(
         lines,
