@@ -66,6 +66,12 @@ pub const PRESETS: &[Kind<&[&str]>] = &[
     },
     Kind { name: "rotate", about: "rotation alone", params: NONE, make: &["rotate"] },
     Kind {
+        name: "quarters",
+        about: "quarter turns alone, exact: scans and photographs that lie on a side",
+        params: NONE,
+        make: &["quarter"],
+    },
+    Kind {
         name: "so3",
         about: "any rotation of a cloud, uniform over SO(3)",
         params: NONE,

@@ -11,6 +11,7 @@ use crate::registry::{self, Kind, Open, Requires, Row};
 
 mod entry;
 mod flip;
+mod quarter;
 mod rotate;
 mod rotate3;
 mod scale;
@@ -131,6 +132,7 @@ pub const TABLE: &[Kind<Make>] = &[
     shift::KIND_X,
     shift::KIND_Y,
     flip::KIND,
+    quarter::KIND,
     rotate3::KIND,
     rotate::KIND_X,
     rotate::KIND_Y,

@@ -107,6 +107,10 @@ impl Run for Following<'_> {
             let points = Design::Sobol.points(0..count, self.space.cube(), self.seed);
             return points.iter().map(|p| Ask::plain(self.space.draw(p))).collect();
         }
+        if self.space.axes().iter().all(|axis| axis.extent() <= 0.0) {
+            // Discrete poses have no neighbourhood to refine in.
+            return Vec::new();
+        }
         let Following { settings, space, seed, seen, .. } = self;
         let evolve = self.evolve.get_or_insert_with(|| {
             Evolve::new(space, *seed, &rivals(space, seen, settings.rivals), settings.radius)

@@ -53,6 +53,7 @@ fn measured(c: &Canonicalizer, data: &Samples) -> (f64, f64, f64) {
 fn a_few_views_mend_most_of_what_transforms_break() {
     for (bytes, data, test, space) in [
         (samples::glyph_model(), samples::digits(SAMPLES, 1), samples::digits(150, 7), "rotate"),
+        (samples::glyph_model(), samples::digits(SAMPLES, 1), samples::digits(150, 7), "quarters"),
         (samples::stroke_model(), samples::strokes(SAMPLES, 1), samples::strokes(150, 7), "affine"),
         (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "so3"),
         (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "vertical"),
@@ -71,7 +72,9 @@ fn a_few_views_mend_most_of_what_transforms_break() {
 /// the domain, and what it leads to is no worse than the bare model.
 #[test]
 fn every_space_has_proposals() {
-    for space in ["scale", "rotate=-30..30", "rotate,scale=0.9..1.1", "shift-x,shift-y", "flip"] {
+    for space in
+        ["scale", "rotate=-30..30", "rotate,scale=0.9..1.1", "shift-x,shift-y", "flip", "quarters"]
+    {
         let c = fitted(samples::glyph_model(), &samples::digits(SAMPLES, 1).unwrap(), space);
         let test = samples::digits(60, 7).unwrap();
         let (batch, _) = copies(&c, &test);

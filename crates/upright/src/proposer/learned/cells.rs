@@ -16,6 +16,8 @@ const TURNS: usize = 64;
 /// Poses along one axis, and in a space of several.
 const LINE: usize = 36;
 const POINTS: usize = 96;
+/// Spacing of poses that have nothing between them, as a fraction of what it is.
+const DISCRETE: f32 = 0.2;
 /// Weights below this are left out.
 const FAINT: f64 = 0.01;
 
@@ -50,7 +52,11 @@ impl Cells {
             others.fold(f32::INFINITY, f32::min)
         };
         let sum: f32 = poses.iter().map(nearest).filter(|d| d.is_finite()).sum();
-        let spacing = (sum / poses.len().max(1) as f32).max(1e-6);
+        let mut spacing = (sum / poses.len().max(1) as f32).max(1e-6);
+        if space.axes().iter().all(|axis| axis.extent() == 0.0) {
+            // Nothing lies between the poses of discrete axes.
+            spacing *= DISCRETE;
+        }
         Cells::Poses { poses, spacing }
     }
 
