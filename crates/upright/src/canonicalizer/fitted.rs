@@ -75,6 +75,13 @@ impl Taps {
         select(self.proposer.as_deref(), outputs)
     }
 
+    /// How many features the score reads.
+    pub(super) fn score_width(&self, model: &Model) -> usize {
+        let read = |i: &usize| self.score.as_ref().is_none_or(|own| own.contains(i));
+        let taps = model.taps().iter().enumerate().filter(|(i, _)| read(i));
+        taps.map(|(_, tap)| tap.features).sum()
+    }
+
     /// The way back from what the score reads to all outputs.
     pub(super) fn back(&self, d: Cotangents, taps: usize) -> Result<Cotangents> {
         match &self.score {

@@ -18,8 +18,8 @@ use crate::trace::Proposed;
 const UPRIGHT: f64 = 0.4;
 /// Most numbers in the views of a chunk of inputs: 64 MiB.
 const ROOM: usize = 16 << 20;
-/// Most numbers of features that are kept: 512 MiB.
-const KEPT: usize = 128 << 20;
+/// Most numbers of features that are kept: 768 MiB.
+const KEPT: usize = 192 << 20;
 /// Most copies of one sample.
 const ROUNDS: usize = 6;
 /// Proposals that are looked at per input.
@@ -39,8 +39,8 @@ impl Canonicalizer {
             Lessons::AUTO => 16_000,
             count => count,
         };
-        let widths = self.model.taps().iter().map(|tap| tap.features).sum::<usize>();
-        let most = KEPT / ((widths + self.model.classes()) * (2 + PROPOSALS));
+        let width = self.fitted.taps.score_width(&self.model) + self.model.classes();
+        let most = KEPT / (width * (2 + PROPOSALS));
         let count = count.min((most as f64 / (1.0 + UPRIGHT)) as usize).max(1);
         let rounds = (count / rows.len().max(1)).clamp(1, ROUNDS);
         let transformed = evenly(rows, count.min(rows.len())).0;
