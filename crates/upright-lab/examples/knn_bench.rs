@@ -59,18 +59,7 @@ fn main() {
         part = part.number("k", k as f64);
     }
     let start = Instant::now();
-    let score = fit(
-        &part,
-        &Bank {
-            outputs: &bank,
-            labels: &labels,
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        },
-    )
-    .unwrap();
+    let score = fit(&part, &Bank::of(&bank, &labels)).unwrap();
     let fitted = start.elapsed().as_secs_f64();
     drop(bank);
     let (after, query) = (resident(), outputs(query, cols, classes));

@@ -76,12 +76,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     agree(&args.test, &known, &asked)?;
 
     let bank = Bank {
-        outputs: &known,
-        labels: labels.as_deref().unwrap_or(&[]),
         head: head.as_ref(),
-        transformed: None,
-        lessons: None,
         seed: common.seed,
+        ..Bank::of(&known, labels.as_deref().unwrap_or(&[]))
     };
     let energies = score::fit(&part, &bank)?.energy(&asked);
 

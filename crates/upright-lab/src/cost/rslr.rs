@@ -62,14 +62,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let features = Matrix::new(features.len() / cols, cols, features)?;
     let (rows, logits) = (features.rows(), Matrix::zeros(features.rows(), model.classes()));
     let outputs = Outputs::new(logits, vec![features])?;
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &[],
-        head: None,
-        transformed: None,
-        lessons: None,
-        seed: 0,
-    };
+    let bank = Bank::of(&outputs, &[]);
     let config = Config { budget: args.budget, ..Config::default() }
         .with(Role::Score, Part::new("knn"))
         .with(Role::Search, Part::new("random-refine"));

@@ -51,14 +51,7 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     let labels: Vec<u32> = (0..training.len()).filter_map(|i| training.label(i)).collect();
     drop(training);
     let head = head(&outputs, 10)?;
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &labels,
-        head: Some(&head),
-        transformed: None,
-        lessons: None,
-        seed: 0,
-    };
+    let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &labels) };
     let asked = |name: &str| {
         name == "energy" || args.score.is_empty() || args.score.iter().any(|s| s == name)
     };

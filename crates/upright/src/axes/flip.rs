@@ -1,5 +1,6 @@
 //! Mirror along x. Discrete: a pose is 0 (as is) or 1 (mirrored).
 
+use super::discrete::Values;
 use super::{Axis, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
@@ -13,25 +14,13 @@ pub(super) const KIND: Kind<Make> = Kind {
         unit: "(0 = as is, 1 = mirrored)",
         domain: (0.0, 1.0),
         limits: (0.0, 1.0),
-        build: |low, high| Box::new(Flip { values: values(low, high) }),
+        build: |low, high| Box::new(Flip { values: Values::within(&[0.0, 1.0], low, high) }),
     },
 };
 
 #[derive(Debug)]
 struct Flip {
-    values: Vec<f32>,
-}
-
-fn values(low: f32, high: f32) -> Vec<f32> {
-    let inside: Vec<f32> = [0.0, 1.0].into_iter().filter(|v| (low..=high).contains(v)).collect();
-    if inside.is_empty() { vec![low.round()] } else { inside }
-}
-
-impl Flip {
-    fn nearest(&self, v: f32) -> f32 {
-        let last = self.values[self.values.len() - 1];
-        if v < 0.5 { self.values[0] } else { last }
-    }
+    values: Values,
 }
 
 impl Axis for Flip {
@@ -40,16 +29,16 @@ impl Axis for Flip {
     }
 
     fn draw(&self, unit: &[f32], pose: &mut [f32]) {
-        let n = self.values.len();
-        pose[0] = self.values[((unit[0] * n as f32) as usize).min(n - 1)];
+        pose[0] = self.values.draw(unit[0]);
     }
 
     fn confine(&self, pose: &mut [f32]) {
-        pose[0] = self.nearest(pose[0]);
+        let mirrored = f32::from(u8::from(pose[0] >= 0.5));
+        pose[0] = self.values.nearest(|v| (v - mirrored).abs());
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
-        self.values.iter().any(|v| (v - pose[0]).abs() < 1e-6)
+        self.values.contains(pose[0])
     }
 
     fn map(&self, pose: &[f32]) -> Map {
@@ -62,7 +51,7 @@ impl Axis for Flip {
     }
 
     fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
-        self.values.iter().map(|&v| vec![v]).collect()
+        self.values.poses()
     }
 
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::registry::{self, Kind, Open, Requires, Row};
 
+mod discrete;
 mod entry;
 mod flip;
 mod quarter;

@@ -2,6 +2,7 @@
 //! number of quarters. Exact: on a square image every pixel of a view is a
 //! pixel of the input, unmixed.
 
+use super::discrete::Values;
 use super::{Axis, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
@@ -15,34 +16,21 @@ pub(super) const KIND: Kind<Make> = Kind {
         unit: "quarters of a circle",
         domain: (0.0, 3.0),
         limits: (0.0, 3.0),
-        build: |low, high| Box::new(Quarter { values: values(low, high) }),
+        build: |low, high| Box::new(Quarter { values: Values::within(&ALL, low, high) }),
     },
 };
 
 #[derive(Debug)]
 struct Quarter {
-    /// Never empty, ascending.
-    values: Vec<f32>,
+    values: Values,
 }
 
-fn values(low: f32, high: f32) -> Vec<f32> {
-    let inside: Vec<f32> =
-        [0.0, 1.0, 2.0, 3.0].into_iter().filter(|v| (low..=high).contains(v)).collect();
-    if inside.is_empty() { vec![low.round()] } else { inside }
-}
+const ALL: [f32; 4] = [0.0, 1.0, 2.0, 3.0];
 
 /// Quarters from one turn to another, the short way: 0, 1 or 2.
 fn apart(a: f32, b: f32) -> f32 {
     let d = (a - b).rem_euclid(4.0);
     d.min(4.0 - d)
-}
-
-impl Quarter {
-    fn nearest(&self, v: f32) -> f32 {
-        let v = if v.is_finite() { v.rem_euclid(4.0) } else { 0.0 };
-        let closer = |a: &&f32, b: &&f32| apart(**a, v).total_cmp(&apart(**b, v));
-        self.values.iter().min_by(closer).copied().unwrap_or(0.0)
-    }
 }
 
 impl Axis for Quarter {
@@ -51,16 +39,16 @@ impl Axis for Quarter {
     }
 
     fn draw(&self, unit: &[f32], pose: &mut [f32]) {
-        let n = self.values.len();
-        pose[0] = self.values[((unit[0] * n as f32) as usize).min(n - 1)];
+        pose[0] = self.values.draw(unit[0]);
     }
 
     fn confine(&self, pose: &mut [f32]) {
-        pose[0] = self.nearest(pose[0]);
+        let turn = if pose[0].is_finite() { pose[0] } else { 0.0 };
+        pose[0] = self.values.nearest(|v| apart(v, turn));
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
-        self.values.iter().any(|v| (v - pose[0]).abs() < 1e-6)
+        self.values.contains(pose[0])
     }
 
     fn map(&self, pose: &[f32]) -> Map {
@@ -78,15 +66,15 @@ impl Axis for Quarter {
     }
 
     fn pose(&self, map: &Map) -> Option<Vec<f32>> {
-        let near = |v: &&f32| {
-            let own = self.map(&[**v]);
+        let near = |v: &f32| {
+            let own = self.map(&[*v]);
             own.entries().iter().zip(map.entries()).all(|(a, b)| (a - b).abs() < 1e-3)
         };
-        matches!(map, Map::Plane(_)).then(|| self.values.iter().find(near))?.map(|v| vec![*v])
+        matches!(map, Map::Plane(_)).then(|| self.values.iter().find(near))?.map(|v| vec![v])
     }
 
     fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
-        self.values.iter().map(|&v| vec![v]).collect()
+        self.values.poses()
     }
 
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
@@ -115,7 +103,7 @@ mod tests {
     /// the angle, so the view's upper left shows the input's upper right.
     #[test]
     fn a_quarter_moves_pixels_and_mixes_none() {
-        let axis = Quarter { values: values(0.0, 3.0) };
+        let axis = Quarter { values: Values::within(&ALL, 0.0, 3.0) };
         let batch = Batch::new(Signal::image(1, 2, 2), vec![1.0, 2.0, 3.0, 4.0]).unwrap();
         let seen = |k: f32| {
             let view = View { item: 0, map: axis.map(&[k]) };

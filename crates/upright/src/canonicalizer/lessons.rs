@@ -3,7 +3,7 @@
 
 use super::Canonicalizer;
 use super::fit::{Watch, evenly, extend};
-use super::views::{Asked, Told, contexts};
+use super::views::{Asked, Told, contexts, raw_contexts};
 use crate::copies::{jittered, random_poses, under};
 use crate::dataset::{CHUNK, Dataset};
 use crate::error::Result;
@@ -117,17 +117,7 @@ impl Canonicalizer {
             }
             extend(outputs, read.select(&kept))
         };
-        let identity: Vec<Context> = runs
-            .iter()
-            .map(|(run, _)| Context {
-                pose: &pose,
-                raw: true,
-                proposal: None,
-                proposer: run.as_ref(),
-            })
-            .collect();
-        keep((0..batch.len()).collect(), &raw, &identity)?;
-        drop(identity);
+        keep((0..batch.len()).collect(), &raw, &raw_contexts(&runs, &pose))?;
         let mut proposed: Vec<Vec<Proposed>> = runs
             .iter_mut()
             .map(|(run, suggested)| {

@@ -188,12 +188,10 @@ impl Objective for Replay {
         let score = score::fit(
             &part,
             &Bank {
-                outputs: &outputs,
-                labels: &self.labels,
                 head: self.head.as_ref().filter(|_| tap == 0),
                 transformed: copies.as_ref(),
-                lessons: None,
                 seed: self.seed,
+                ..Bank::of(&outputs, &self.labels)
             },
         )?;
         let chosen: Vec<usize> = (0..self.inputs.len())

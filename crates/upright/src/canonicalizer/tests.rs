@@ -47,14 +47,7 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
     let (rows, cols) = (fixture.bank.len(), fixture.bank[0].len());
     let features = Matrix::new(rows, cols, fixture.bank.concat()).unwrap();
     let outputs = Outputs::new(Matrix::zeros(rows, model.classes()), vec![features]).unwrap();
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &[],
-        head: None,
-        transformed: None,
-        lessons: None,
-        seed: 0,
-    };
+    let bank = Bank::of(&outputs, &[]);
     let score = score::fit(config.part(Role::Score), &bank).unwrap().state();
     let report = FitReport { bank: rows, ..FitReport::default() };
     let states = States::from([(Role::Score, score)]);

@@ -76,15 +76,7 @@ impl Canonicalizer {
                 (run, suggested)
             })
             .collect();
-        let contexts: Vec<Context> = runs
-            .iter()
-            .map(|(run, _)| Context {
-                pose: &pose,
-                raw: true,
-                proposal: None,
-                proposer: run.as_ref(),
-            })
-            .collect();
+        let contexts = raw_contexts(&runs, &pose);
         let read = self.fitted.taps.for_score(&outputs)?;
         let energies = self.fitted.score.energy_of(&read, &contexts);
         drop(contexts);
@@ -303,6 +295,20 @@ fn tell(
         })
         .collect();
     run.tell(&viewed)
+}
+
+/// The contexts of inputs as they are.
+pub(super) fn raw_contexts<'a>(
+    runs: &'a [(Box<dyn proposer::Run + '_>, Vec<Proposal>)],
+    pose: &'a [f32],
+) -> Vec<Context<'a>> {
+    let context = |run: &'a (Box<dyn proposer::Run + '_>, Vec<Proposal>)| Context {
+        pose,
+        raw: true,
+        proposal: None,
+        proposer: run.0.as_ref(),
+    };
+    runs.iter().map(context).collect()
 }
 
 pub(super) fn contexts<'a>(asked: &'a [Asked], rows: &[(usize, usize)]) -> Vec<Context<'a>> {

@@ -179,14 +179,7 @@ mod tests {
         let head = Head::new(Matrix::new(1, 4, vec![1.0; 4]).unwrap(), vec![0.0]).unwrap();
         let features = Matrix::new(1, 4, f.to_vec()).unwrap();
         let outputs = Outputs::new(Matrix::zeros(1, 1), vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[],
-            head: Some(&head),
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &[]) };
         let part = Part::new("ash").word("mode", mode).number("quantile", 0.5);
         fit(&part.resolve(KIND.params).unwrap(), &bank).unwrap().energy(&outputs)[0]
     }

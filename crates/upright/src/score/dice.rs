@@ -83,14 +83,7 @@ mod tests {
         let head =
             Head::new(Matrix::new(2, 2, vec![1.0, 5.0, 4.0, -1.0]).unwrap(), vec![0.0; 2]).unwrap();
         let outputs = Outputs::new(Matrix::zeros(2, 2), vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[],
-            head: Some(&head),
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &[]) };
         let settings = Part::new("dice").number("sparsity", 0.5).resolve(KIND.params).unwrap();
         let e = fit(&settings, &bank).unwrap().energy(&outputs);
         let want = |a: f64, b: f64| -(a.exp() + b.exp()).ln();

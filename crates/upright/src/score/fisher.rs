@@ -145,14 +145,7 @@ mod tests {
             outputs(&[[x - a, y], [x + a, y], [x, y - b], [x, y + b]])
         };
         let (upright, copies) = (at(0.0, 0.0), at(4.0, 4.0));
-        let bank = Bank {
-            outputs: &upright,
-            labels: &[],
-            head: None,
-            transformed: Some(&copies),
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { transformed: Some(&copies), ..Bank::of(&upright, &[]) };
         let part = Part::new("fisher").number("ridge", 1e-6);
         let score = score::fit(&part, &bank).unwrap();
         let energy = score.energy(&outputs(&[[0.0, 0.0], [4.0, 4.0], [1.0, 6.0]]));
@@ -164,14 +157,7 @@ mod tests {
     #[test]
     fn sets_that_do_not_differ_are_refused() {
         let upright = outputs(&[[0.0, 1.0], [1.0, 0.0]]);
-        let bank = Bank {
-            outputs: &upright,
-            labels: &[],
-            head: None,
-            transformed: Some(&upright),
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { transformed: Some(&upright), ..Bank::of(&upright, &[]) };
         let e = score::fit(&Part::new("fisher"), &bank).unwrap_err().to_string();
         assert!(e.contains("differ"), "{e}");
     }

@@ -56,7 +56,7 @@ mod tests {
     }
 
     fn fitted(part: &Part, outputs: &Outputs, labels: &[u32]) -> Result<Box<dyn Score>> {
-        let bank = Bank { outputs, labels, head: None, transformed: None, lessons: None, seed: 0 };
+        let bank = Bank::of(outputs, labels);
         fit(&part.resolve(KIND.params)?, &bank)
     }
 

@@ -145,6 +145,14 @@ pub struct Bank<'a> {
     pub seed: u64,
 }
 
+impl<'a> Bank<'a> {
+    /// Outputs and labels alone.
+    #[doc(hidden)]
+    pub fn of(outputs: &'a Outputs, labels: &'a [u32]) -> Self {
+        Bank { outputs, labels, head: None, transformed: None, lessons: None, seed: 0 }
+    }
+}
+
 /// Views of samples whose class is known, for scores that learn which views to believe.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]

@@ -205,14 +205,7 @@ mod tests {
     fn fitted(part: &Part, z: &[f32], labels: &[u32]) -> Box<dyn Score> {
         let logits = Matrix::new(labels.len(), z.len() / labels.len(), z.to_vec()).unwrap();
         let outputs = Outputs::new(logits, vec![]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels,
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank::of(&outputs, labels);
         fit(&part.resolve(KIND.params).unwrap(), &bank).unwrap()
     }
 

@@ -175,14 +175,7 @@ mod tests {
     #[test]
     fn energies_equal_those_worked_by_hand() {
         let (bank, copies) = (outputs(&[-1.0, 0.0, 1.0]), outputs(&[4.0, 5.0, 6.0]));
-        let bank = Bank {
-            outputs: &bank,
-            labels: &[0; 3],
-            head: None,
-            transformed: Some(&copies),
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { transformed: Some(&copies), ..Bank::of(&bank, &[0; 3]) };
         let part = Part::new("pc-knn-fisher")
             .number("k", 1.0)
             .number("w_cos", 0.0)

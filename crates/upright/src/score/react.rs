@@ -93,14 +93,7 @@ mod tests {
         let features = Matrix::new(2, 2, vec![0.0, 1.0, 2.0, 4.0]).unwrap();
         let head = Head::new(Matrix::new(1, 2, vec![1.0, 10.0]).unwrap(), vec![0.5]).unwrap();
         let outputs = Outputs::new(Matrix::zeros(2, 1), vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[],
-            head: Some(&head),
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &[]) };
         let settings = Part::new("react").number("quantile", 0.5).resolve(KIND.params).unwrap();
         let score = fit(&settings, &bank).unwrap();
         // theta = 1.5, the only logit is its own log-sum-exp.

@@ -50,14 +50,7 @@ mod tests {
         // Classes at -5 and 5, each spread by 1: S = 1, total covariance 26, mean 0.
         let features = Matrix::new(4, 1, vec![-6.0, -4.0, 4.0, 6.0]).unwrap();
         let outputs = Outputs::new(Matrix::zeros(4, 2), vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[0, 0, 1, 1],
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank::of(&outputs, &[0, 0, 1, 1]);
         let settings = Part::new("relative-mahalanobis").resolve(KIND.params).unwrap();
         let query = Matrix::new(2, 1, vec![5.0, 0.0]).unwrap();
         let query = Outputs::new(Matrix::zeros(2, 2), vec![query]).unwrap();

@@ -96,14 +96,7 @@ mod tests {
         let logits = Matrix::new(3, 2, vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0]).unwrap();
         let features = Matrix::new(3, 2, vec![1.0, 2.0, 3.0, 4.0, 100.0, 100.0]).unwrap();
         let outputs = Outputs::new(logits, vec![features]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[0, 0, 1],
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank::of(&outputs, &[0, 0, 1]);
         let score = fit(&Part::new("she").resolve(KIND.params).unwrap(), &bank).unwrap();
         // Pattern (2, 3).
         assert_eq!(score.energy(&outputs), [-8.0, -18.0, -500.0]);

@@ -233,14 +233,7 @@ mod tests {
         let outputs =
             Outputs::new(Matrix::zeros(7, 4), vec![Matrix::new(7, 1, features).unwrap()]).unwrap();
         let labels = [0, 1, 0, 2, 0, 1, 0];
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &labels,
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank::of(&outputs, &labels);
         let mut logits = Matrix::zeros(1, 4);
         logits.row_mut(0)[predicted] = 1.0;
         let query = Outputs::new(logits, vec![Matrix::new(1, 1, vec![at]).unwrap()]).unwrap();
@@ -277,14 +270,7 @@ mod tests {
     #[test]
     fn one_class_is_too_few() {
         let outputs = Outputs::new(Matrix::zeros(2, 2), vec![Matrix::zeros(2, 1)]).unwrap();
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &[1, 1],
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank::of(&outputs, &[1, 1]);
         let e = score::fit(&Part::new("trust-score"), &bank).unwrap_err();
         assert_eq!(e.to_string(), "trust-score: 1 class has samples, 2 are needed");
     }

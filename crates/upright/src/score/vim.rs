@@ -190,14 +190,7 @@ mod tests {
     }
 
     fn fitted(outputs: &Outputs, head: &Head, dim: f64) -> Result<Box<dyn Score>> {
-        let bank = Bank {
-            outputs,
-            labels: &[],
-            head: Some(head),
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { head: Some(head), ..Bank::of(outputs, &[]) };
         fit(&Part::new("vim").number("dim", dim).resolve(KIND.params)?, &bank)
     }
 

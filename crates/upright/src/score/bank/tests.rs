@@ -195,18 +195,7 @@ fn every() -> Vec<Part> {
 fn fitted(part: &Part) -> Box<dyn Score> {
     let bank = outputs(3, 120, 4, 9);
     let labels: Vec<u32> = (0..120).map(|i| if i % 5 == 0 { 0 } else { i % 3 }).collect();
-    fit(
-        part,
-        &Bank {
-            outputs: &bank,
-            labels: &labels,
-            head: None,
-            transformed: None,
-            lessons: None,
-            seed: 1,
-        },
-    )
-    .unwrap()
+    fit(part, &Bank { seed: 1, ..Bank::of(&bank, &labels) }).unwrap()
 }
 
 fn bits(v: &[f32]) -> Vec<u32> {
@@ -287,14 +276,7 @@ fn features_that_are_not_numbers_have_no_energy() {
 fn a_bank_with_a_nan_is_refused_by_name() {
     let mut bank = outputs(3, 5, 2, 3);
     bank.features[0].row_mut(4)[0] = f32::NAN;
-    let bank = Bank {
-        outputs: &bank,
-        labels: &[0; 5],
-        head: None,
-        transformed: None,
-        lessons: None,
-        seed: 0,
-    };
+    let bank = Bank::of(&bank, &[0; 5]);
     let e = fit(&Part::new("pc-proto"), &bank).unwrap_err();
     assert_eq!(e.to_string(), "score `pc-proto` needs finite features; sample 4 has others");
 }

@@ -13,14 +13,7 @@ pub(crate) fn fitted(part: &Part) -> (Box<dyn Score>, Outputs) {
         Matrix::new(4, 3, vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0])
             .unwrap();
     let outputs = Outputs::new(logits, vec![features]).unwrap();
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &[0, 1, 0, 1],
-        head: None,
-        transformed: None,
-        lessons: None,
-        seed: 0,
-    };
+    let bank = Bank::of(&outputs, &[0, 1, 0, 1]);
     let query = Outputs::new(
         Matrix::new(2, 3, vec![0.0, 1.0, 0.0, 0.0, 0.0, 1.0]).unwrap(),
         vec![Matrix::new(2, 2, vec![3.0, 0.0, 3.0, 0.0]).unwrap()],

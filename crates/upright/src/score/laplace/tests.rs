@@ -19,14 +19,7 @@ fn small() -> (Outputs, Head) {
 
 fn fitted(prior: f64) -> (Laplace, Outputs) {
     let (outputs, head) = small();
-    let bank = Bank {
-        outputs: &outputs,
-        labels: &[],
-        head: Some(&head),
-        transformed: None,
-        lessons: None,
-        seed: 3,
-    };
+    let bank = Bank { head: Some(&head), seed: 3, ..Bank::of(&outputs, &[]) };
     let settings = Part::new("laplace-mi").number("prior", prior).resolve(mi::KIND.params).unwrap();
     let state = fit(&settings, &bank, "laplace-mi", blend(0.0, 1.0)).unwrap().state();
     let laplace = Laplace::new(

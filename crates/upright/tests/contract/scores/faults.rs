@@ -154,14 +154,7 @@ fn one_class_is_enough_or_refused_by_name() {
     let outputs = through(&head, noise.matrix(30, WIDTH), noise.matrix(30, SECOND));
     let labels = vec![0; 30];
     for row in TABLE {
-        let bank = Bank {
-            outputs: &outputs,
-            labels: &labels,
-            head: Some(&head),
-            transformed: None,
-            lessons: None,
-            seed: 0,
-        };
+        let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &labels) };
         match score::fit(&Part::new(row.name), &bank) {
             Ok(score) => {
                 let e = score.energy(&outputs);

@@ -1,0 +1,41 @@
+//! What discrete axes share: a few values of one number, and nothing between.
+
+/// The values that a discrete axis may have.
+#[derive(Debug)]
+pub(super) struct Values {
+    /// Never empty, ascending.
+    values: Vec<f32>,
+}
+
+impl Values {
+    /// Those of all values that lie in a domain; the nearest whole number if there are none.
+    pub(super) fn within(all: &[f32], low: f32, high: f32) -> Self {
+        let inside: Vec<f32> = all.iter().copied().filter(|v| (low..=high).contains(v)).collect();
+        Values { values: if inside.is_empty() { vec![low.round()] } else { inside } }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = f32> {
+        self.values.iter().copied()
+    }
+
+    /// The value at a number in 0..1, all equally often.
+    pub(super) fn draw(&self, unit: f32) -> f32 {
+        let n = self.values.len();
+        self.values[((unit * n as f32) as usize).min(n - 1)]
+    }
+
+    pub(super) fn contains(&self, value: f32) -> bool {
+        self.iter().any(|v| (v - value).abs() < 1e-6)
+    }
+
+    /// The value that is least apart by some measure; the first of equals.
+    pub(super) fn nearest(&self, apart: impl Fn(f32) -> f32) -> f32 {
+        let nearer = |a: f32, b: f32| if apart(b) < apart(a) { b } else { a };
+        self.iter().reduce(nearer).unwrap_or(0.0)
+    }
+
+    /// Each value once, as poses.
+    pub(super) fn poses(&self) -> Vec<Vec<f32>> {
+        self.iter().map(|v| vec![v]).collect()
+    }
+}
