@@ -8,6 +8,64 @@ use crate::space::Space;
 use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
 
+/// How copies are made. A part that learns from one kind alone may learn how that kind was
+/// resampled instead of what a pose does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By the pose alone: what lies outside the input is background.
+    Plain,
+    /// From inside the input, so that nothing of the background shows.
+    Inner,
+    /// Resampled once more before, by a tiny pose.
+    Twice,
+}
+
+/// How far inner copies are drawn in: then no turn shows a corner.
+const INNER: f32 = std::f32::consts::FRAC_1_SQRT_2;
+
+impl Kind {
+    /// Those that are needed of photographs, or else of inputs with a plain background.
+    pub(crate) fn of(photographs: bool) -> &'static [Kind] {
+        if photographs { &[Kind::Plain, Kind::Inner, Kind::Twice] } else { &[Kind::Plain] }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Plain => "with corners",
+            Kind::Inner => "without corners",
+            Kind::Twice => "resampled twice",
+        }
+    }
+
+    /// A copy of each input under its pose; images are clamped to 0..1.
+    pub(crate) fn copies(
+        self,
+        batch: &Batch,
+        poses: &[Vec<f32>],
+        space: &Space,
+        resample: &Resample,
+        seed: u64,
+    ) -> Result<Batch<'static>> {
+        match self {
+            Kind::Plain => under(batch, poses, space, resample),
+            Kind::Inner => {
+                let maps = poses.iter().map(|pose| inner(&space.map(pose)));
+                copied(batch, maps, resample)
+            }
+            Kind::Twice => under(&jittered(batch, space, resample, seed)?, poses, space, resample),
+        }
+    }
+}
+
+/// A map of the plane that shows the same turned as much, drawn in until nothing outside the
+/// input is seen.
+fn inner(map: &Map) -> Map {
+    let Map::Plane([a, b, tx, c, d, ty]) = *map else { return *map };
+    let reach = (a.abs() + b.abs() + tx.abs()).max(c.abs() + d.abs() + ty.abs());
+    let by = INNER.min(1.0 / reach);
+    Map::Plane([a, b, tx, c, d, ty].map(|v| v * by))
+}
+
 /// Largest pose that upright inputs are jittered by, as a fraction of each axis' extent.
 const JITTER: f32 = 0.01;
 
@@ -58,8 +116,38 @@ pub(crate) fn under(
     space: &Space,
     resample: &Resample,
 ) -> Result<Batch<'static>> {
-    let map = |pose: &Vec<f32>| -> Map { space.map(pose) };
-    let views: Vec<View> =
-        poses.iter().enumerate().map(|(item, pose)| View { item, map: map(pose) }).collect();
+    copied(batch, poses.iter().map(|pose| space.map(pose)), resample)
+}
+
+fn copied(
+    batch: &Batch,
+    maps: impl Iterator<Item = Map>,
+    resample: &Resample,
+) -> Result<Batch<'static>> {
+    let views: Vec<View> = maps.enumerate().map(|(item, map)| View { item, map }).collect();
     warp(batch, &views, &Resample { clamp: true, ..resample.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::SpaceConfig;
+    use crate::tensor::Signal;
+
+    #[test]
+    fn inner_copies_show_nothing_outside() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 32 * 32]).unwrap();
+        let dark = |kind: Kind, angle: f32| {
+            let made = kind
+                .copies(&white, &[vec![angle]], &space, &Resample::default(), 1)
+                .unwrap();
+            made.data().iter().filter(|v| **v < 0.9).count()
+        };
+        for angle in [0.0, 0.3, 0.785, 2.0] {
+            assert_eq!(dark(Kind::Inner, angle), 0, "{angle}");
+        }
+        assert!(dark(Kind::Plain, 0.785) > 50);
+        assert!(dark(Kind::Twice, 0.785) > 50);
+    }
 }

@@ -247,12 +247,18 @@ impl Space {
         product.unwrap_or(Map::IDENTITY)
     }
 
-    /// The pose that has this map, if there is one and the space can tell: a space of one axis
-    /// asks it.
+    /// The pose that has this map, if there is one and the space can tell: the first that one
+    /// axis gives by itself.
     pub fn pose(&self, map: &Map) -> Option<Vec<f32>> {
+        let alone = |i: usize| {
+            let mut pose = self.identity();
+            pose[self.part(i)].copy_from_slice(&self.axes[i].pose(map)?);
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-5;
+            self.map(&pose).entries().iter().zip(map.entries()).all(near).then_some(pose)
+        };
         match self.axes.as_slice() {
             [one] => one.pose(map),
-            _ => None,
+            axes => (0..axes.len()).find_map(alone),
         }
     }
 
@@ -369,7 +375,12 @@ mod tests {
         assert_eq!((space.size(), space.cube(), space.lines().len()), (6, 3, 3));
         let vertical = SpaceConfig::parse("vertical").unwrap().build().unwrap();
         assert_eq!(vertical.pose(&vertical.map(&[0.5])).unwrap().len(), 1);
-        assert_eq!(affine().pose(&Map::IDENTITY), None);
+        let rotation = Map::Plane([0.0, -1.0, 0.0, 1.0, 0.0, 0.0]);
+        let pose = affine().pose(&rotation).unwrap();
+        let near = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-6;
+        assert!(affine().map(&pose).entries().iter().zip(rotation.entries()).all(near));
+        let sheared = Map::Plane([0.5, 0.3, 0.0, 0.0, 0.9, 0.0]);
+        assert_eq!(affine().pose(&sheared), None, "no axis has it by itself");
     }
 
     #[test]

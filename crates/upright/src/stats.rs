@@ -78,6 +78,18 @@ pub fn auroc(upright: &[f32], transformed: &[f32]) -> Option<f64> {
     Some(wins / (positives as f64 * negatives as f64))
 }
 
+/// Log-softmax of `z / T`. The largest logit is subtracted first, so that
+/// equal logits of any size keep equal shares.
+pub(crate) fn log_softmax(z: &[f32], temperature: f64) -> Vec<f64> {
+    let top = f64::from(z.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let mut logs: Vec<f64> = z.iter().map(|&v| (f64::from(v) - top) / temperature).collect();
+    let sum = libm::log(logs.iter().map(|&l| libm::exp(l)).sum());
+    for l in &mut logs {
+        *l -= sum;
+    }
+    logs
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

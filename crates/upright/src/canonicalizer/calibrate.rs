@@ -75,6 +75,7 @@ impl Config {
         }
         let calibration = Calibration { upright: &cases.upright, transformed: &cases.transformed };
         c.fitted.gate = gate::fit(self.part(Role::Gate), &calibration)?.into();
+        report.notes.extend(c.fitted.gate.note());
         doubts.retain(|(case, _)| c.fitted.gate.search(case.raw));
         let right: Vec<Doubt> = doubts.iter().map(|(_, doubt)| *doubt).collect();
         c.fitted.abstain = abstain::fit(self.part(Role::Abstain), &right)?.into();

@@ -4,7 +4,7 @@
 use super::Canonicalizer;
 use super::fit::{Watch, evenly, extend};
 use super::views::{Asked, Told, contexts, raw_contexts};
-use crate::copies::{jittered, random_poses, under};
+use crate::copies::{Kind, jittered, random_poses};
 use crate::dataset::{CHUNK, Dataset};
 use crate::error::Result;
 use crate::outputs::Outputs;
@@ -75,9 +75,10 @@ impl Canonicalizer {
     fn lesson_inputs(&self, batch: &Batch, round: Option<usize>) -> Result<Batch<'static>> {
         let salt = seed::of_index(self.config.seed, "lessons", round.unwrap_or(0));
         let resample = &self.config.resample;
-        if round.is_some() {
+        if let Some(round) = round {
             let poses = random_poses(batch, &self.space, salt);
-            under(batch, &poses, &self.space, resample)
+            let kinds = Kind::of(self.fitted.proposer.photographs());
+            kinds[round % kinds.len()].copies(batch, &poses, &self.space, resample, salt)
         } else {
             let mut mixed = jittered(batch, &self.space, resample, salt)?;
             let size = batch.signal().size();
@@ -126,7 +127,7 @@ impl Canonicalizer {
                 all.into_iter().map(|proposal| Proposed { after: 0, proposal }).collect()
             })
             .collect();
-        // The view that is read first, then the best of what follows from it, then steps from
+        // The views that are read first, then the best of what follows from it, then steps from
         // those.
         let mut known = vec![0; batch.len()];
         for round in 0..3 {
@@ -136,12 +137,10 @@ impl Canonicalizer {
                 .zip(&mut known)
                 .enumerate()
                 .map(|(item, (((run, _), proposed), known))| {
-                    let probe = proposed.first().is_some_and(|p| p.proposal.class.is_none());
-                    let wanted = match (round, probe) {
-                        (0, true) => 0..1,
-                        (0, false) => 0..0,
-                        (1, true) => 1..(1 + PROPOSALS).min(proposed.len()).max(1),
-                        (1, false) => 0..PROPOSALS.min(proposed.len()),
+                    let probes = proposed.iter().take_while(|p| p.proposal.probe).count();
+                    let wanted = match round {
+                        0 => 0..probes,
+                        1 => probes..(probes + PROPOSALS).min(proposed.len()),
                         _ => *known..proposed.len(),
                     };
                     *known = proposed.len();

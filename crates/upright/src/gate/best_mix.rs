@@ -1,9 +1,10 @@
 //! The best accuracy on traffic of which a given share is transformed:
 //! threshold and acceptance margin are chosen together from searches of the
-//! calibration inputs, and may cost at most `drop` points of upright accuracy.
+//! calibration inputs, and may cost at most `drop` points of upright accuracy
+//! ([`super::risk`]).
 
 use super::margin::load;
-use super::max_drop::DROP;
+use super::risk::{CONFIDENCE, DROP, Limit};
 use super::tradeoff::choose;
 use super::{Calibration, Gate, Make};
 use crate::config::{Param, Settings};
@@ -17,11 +18,12 @@ pub(super) const KIND: Kind<Make> = Kind {
     params: &[
         Param::real("transformed", 0.5, 0.0, 1.0, "share of inputs that come transformed"),
         DROP,
+        CONFIDENCE,
     ],
     make: Make { searched: true, fit, load },
 };
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
-    let (share, drop) = (settings.real("transformed"), settings.real("drop"));
-    Ok(Box::new(choose(KIND.name, calibration, share, drop)?))
+    let (share, limit) = (settings.real("transformed"), Limit::of(settings));
+    Ok(Box::new(choose(KIND.name, calibration, share, limit)?))
 }

@@ -34,6 +34,7 @@ pub(super) const MARGIN: Param = Param::real(
 pub(super) struct Margin {
     tau: f32,
     scale: Scale,
+    note: Option<String>,
 }
 
 fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> {
@@ -43,13 +44,18 @@ fn fit(settings: &Settings, calibration: &Calibration) -> Result<Box<dyn Gate>> 
 
 /// Restores a [`Margin`], however its threshold and its margin were found.
 pub(super) fn load(_: &Settings, state: &State) -> Result<Box<dyn Gate>> {
-    Ok(Box::new(Margin { tau: read_tau(state)?, scale: Scale::read(state)? }))
+    Ok(Box::new(Margin::new(read_tau(state)?, Scale::read(state)?)))
 }
 
 impl Margin {
     /// The gate with a threshold and a margin already found.
     pub(super) fn new(tau: f32, scale: Scale) -> Self {
-        Margin { tau, scale }
+        Margin { tau, scale, note: None }
+    }
+
+    /// With what is worth knowing about how they were found.
+    pub(super) fn noting(self, note: Option<String>) -> Self {
+        Margin { note, ..self }
     }
 }
 
@@ -72,6 +78,10 @@ impl Gate for Margin {
 
     fn state(&self) -> State {
         self.scale.store(State::new().f32("tau", &[self.tau]))
+    }
+
+    fn note(&self) -> Option<String> {
+        self.note.clone()
     }
 }
 

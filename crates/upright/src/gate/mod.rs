@@ -15,6 +15,7 @@ mod conformal;
 mod margin;
 mod max_drop;
 mod never;
+mod risk;
 mod threshold;
 pub(crate) mod tradeoff;
 
@@ -61,6 +62,11 @@ pub trait Gate: Send + Sync + std::fmt::Debug {
 
     /// What to store so that `load` gives the same gate, bit for bit.
     fn state(&self) -> State;
+
+    /// What is worth knowing about the fit, e.g. what a limit costs.
+    fn note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a gate decides as it does about one input.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::margin::{Margin, Scale};
+use super::risk::Limit;
 use super::{Calibration, Case, Gate, Look};
 use crate::error::{Error, Result};
 use crate::stats::Share;
@@ -109,30 +110,114 @@ fn sweep(calibration: &Calibration, accept: impl Fn(Look, Look) -> bool) -> Vec<
 
 /// The margins that are tried.
 const MARGINS: [f32; 12] = [0.0, 0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6];
+/// The margin where there are too few inputs to choose it by some that the limit is not tested
+/// on.
+const USUAL: f32 = 0.05;
+/// Upright inputs from which on every fourth chooses the margin.
+const MANY: usize = 800;
 
-/// The threshold and margin with the best accuracy at a share of transformed inputs that
-/// cost at most `drop` points of upright accuracy, with one standard error of caution.
-/// Of equals, the largest margin, which holds best on new inputs, then the one that searches
-/// least. The `never` end always qualifies.
+/// The threshold with the best accuracy at a share of transformed inputs that keeps a limit on
+/// what upright inputs lose. The margin is chosen by inputs that the limit is not tested on.
+/// The `never` end always qualifies.
 pub(super) fn choose(
     gate: &str,
     calibration: &Calibration,
     share: f64,
-    drop: f64,
+    limit: Limit,
 ) -> Result<Margin> {
-    let labelled = |cases: &[Case]| cases.iter().filter(|c| usable(c)).count();
-    let (upright, transformed) = (labelled(calibration.upright), labelled(calibration.transformed));
-    if upright == 0 || transformed == 0 {
+    let usable = |cases: &[Case]| -> Vec<Case> {
+        cases.iter().filter(|c| c.truth.is_some() && c.best.is_some()).copied().collect()
+    };
+    let (upright, transformed) = (usable(calibration.upright), usable(calibration.transformed));
+    if upright.is_empty() || transformed.is_empty() {
         return Err(Error::TooFew {
             part: format!("gate `{gate}`"),
             why: format!(
-                "{upright} upright and {transformed} transformed labelled calibration inputs"
+                "{} upright and {} transformed labelled calibration inputs",
+                upright.len(),
+                transformed.len()
             ),
             hint: Some("give labelled held-out data, or use the gate `conformal`".into()),
         });
     }
-    let Best { tau, margin, .. } = best(calibration, share, |p| p.cautious_drop() <= drop);
-    Ok(Margin::new(tau, Scale::new(margin, calibration)))
+    let many = upright.len() >= MANY;
+    let part = |chooses: bool| -> Vec<Case> {
+        let own = upright.iter().enumerate().filter(|(i, _)| (many && i % 4 == 3) == chooses);
+        own.map(|(_, case)| *case).collect()
+    };
+    let (pilot, tested) = (part(true), part(false));
+    let (scale, margin) = if pilot.is_empty() {
+        let all = Calibration { upright: &tested, transformed: &transformed };
+        (Scale::new(0.0, &all), USUAL)
+    } else {
+        let some = Calibration { upright: &pilot, transformed: &transformed };
+        let margin = best(&some, share, |p| p.cautious_drop() <= limit.drop).margin;
+        (Scale::new(0.0, &some), margin)
+    };
+    let scale = scale.with(margin);
+    let tested = Calibration { upright: &tested, transformed: &transformed };
+    let points = sweep(&tested, |raw, best| scale.clear(raw.energy, best.energy));
+    let most = limit.most(tested.upright.len());
+    let kept = points
+        .iter()
+        .take_while(|p| p.tau == f32::INFINITY || most.is_some_and(|most| p.harmed <= most));
+    let chosen = finest(kept, share).unwrap_or(&points[0]);
+    let wanted = finest(points.iter(), share).unwrap_or(chosen);
+    let note = cost(chosen, wanted, limit, tested.upright.len(), upright.len());
+    Ok(Margin::new(chosen.tau, scale).noting(note))
+}
+
+/// The point with the best accuracy at a share of transformed inputs; of equals, the one that
+/// searches least.
+fn finest<'a>(points: impl Iterator<Item = &'a Point>, share: f64) -> Option<&'a Point> {
+    let mut found: Option<&Point> = None;
+    for p in points {
+        if found.is_none_or(|f| p.mixed(share) > f.mixed(share) + 1e-9) {
+            found = Some(p);
+        }
+    }
+    found
+}
+
+/// What a limit costs, and what would lift it.
+fn cost(chosen: &Point, wanted: &Point, limit: Limit, n: usize, all: usize) -> Option<String> {
+    let lost = wanted.transformed.percent() - chosen.transformed.percent();
+    if lost < 0.5 {
+        return None;
+    }
+    let Limit { drop, confidence } = limit;
+    let limit_said = format!(
+        "a limit of {drop:.1} on the points of upright accuracy that may be lost, with {:.0} % \
+         confidence,",
+        100.0 * confidence
+    );
+    // Of all upright calibration inputs, only some test the limit.
+    let in_all = |tested: usize| (tested as f64 * all as f64 / n as f64).ceil() as usize;
+    if limit.most(n).is_none() {
+        let needed = limit.samples(0.0).map_or_else(
+            || "no number of samples would do".into(),
+            |n| format!("{} would do", in_all(n)),
+        );
+        return Some(format!(
+            "the gate stays closed: {limit_said} cannot be kept with {all} calibration \
+             samples; {needed}, or a limit of {:.1}",
+            limit.least(n)
+        ));
+    }
+    let spoilt = wanted.harmed as f64 / n as f64;
+    let lifted = limit.samples(spoilt).map_or_else(
+        || {
+            format!(
+                "more samples would not lift it: without it {:.1} % of upright inputs are spoilt",
+                100.0 * spoilt
+            )
+        },
+        |n| format!("about {} calibration samples would lift it, there are {all}", in_all(n)),
+    );
+    Some(format!(
+        "{limit_said} costs {lost:.1} points of transformed accuracy ({} instead of {}); {lifted}",
+        chosen.transformed, wanted.transformed
+    ))
 }
 
 /// Accuracy in percent, at a share of transformed inputs, behind the best threshold and
@@ -145,13 +230,12 @@ pub(crate) fn potential(calibration: &Calibration, share: f64, drop: f64) -> f64
 struct Best {
     value: f64,
     searched: usize,
-    tau: f32,
     margin: f32,
 }
 
 fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool) -> Best {
     let scale = Scale::new(0.0, calibration);
-    let mut best = Best { value: f64::NEG_INFINITY, searched: 0, tau: f32::INFINITY, margin: 0.0 };
+    let mut best = Best { value: f64::NEG_INFINITY, searched: 0, margin: 0.0 };
     for &margin in MARGINS.iter().rev() {
         let trial = scale.with(margin);
         for p in sweep(calibration, |raw, best| trial.clear(raw.energy, best.energy)) {
@@ -162,16 +246,11 @@ fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool)
             let value = p.mixed(share);
             let equal = (value - best.value).abs() <= 1e-9 && margin >= best.margin;
             if value > best.value + 1e-9 || equal && searched < best.searched {
-                best = Best { value, searched, tau: p.tau, margin };
+                best = Best { value, searched, margin };
             }
         }
     }
     best
-}
-
-/// Whether it is known what the search of an input would change.
-fn usable(case: &Case) -> bool {
-    case.truth.is_some() && case.best.is_some()
 }
 
 #[cfg(test)]
@@ -186,6 +265,8 @@ mod tests {
 
     /// Upright: energies 1 and 2, both right; the search would spoil the second. Transformed:
     /// 3 (wrong, mended) and 1.5 (right, kept right).
+    const NONE: Limit = Limit { drop: 100.0, confidence: 0.9 };
+
     fn cases() -> (Vec<Case>, Vec<Case>) {
         (
             vec![case(1.0, 0.5, (7, 7), 7), case(2.0, 0.5, (7, 8), 7)],
@@ -226,11 +307,11 @@ mod tests {
     fn the_choice_mends_what_it_can_without_harm() {
         let (upright, transformed) = cases();
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let gate = choose("best-mix", &calibration, 0.5, 100.0).unwrap();
+        let gate = choose("best-mix", &calibration, 0.5, NONE).unwrap();
         assert!((gate.tau() - 2.0).abs() < 1e-6, "{}", gate.tau());
         let none: Vec<Case> = [1.0, 2.0].map(Case::unsearched).into();
         let unlabelled = Calibration { upright: &none, transformed: &none };
-        assert!(choose("best-mix", &unlabelled, 0.5, 1.0).is_err());
+        assert!(choose("best-mix", &unlabelled, 0.5, NONE).is_err());
     }
 
     /// The mended input clears every margin that is tried, and no margin changes another.
@@ -251,7 +332,25 @@ mod tests {
             (0..4u8).map(|i| case(f32::from(i) + 1.0, 0.0, (1, 2), 1)).collect();
         let transformed = [case(1.5, 0.0, (2, 1), 1)];
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let gate = choose("max-drop", &calibration, 1.0, 0.5).unwrap();
+        let limit = Limit { drop: 50.0, confidence: 0.9 };
+        let gate = choose("max-drop", &calibration, 1.0, limit).unwrap();
         assert!(gate.tau().is_infinite() && gate.tau() > 0.0);
+        let note = gate.note().unwrap();
+        assert!(note.contains("more samples would not lift it"), "{note}");
+    }
+
+    /// 100 upright inputs of which none is spoilt promise 2.3 points, not 1: 0.977^100 = 0.1.
+    #[test]
+    fn few_inputs_promise_little() {
+        let upright = vec![case(1.0, 0.5, (7, 7), 7); 100];
+        let transformed = [case(3.0, 0.5, (8, 7), 7)];
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let gate = |drop| {
+            choose("best-mix", &calibration, 0.5, Limit { drop, confidence: 0.9 }).unwrap()
+        };
+        assert!(gate(1.0).tau().is_infinite());
+        let note = gate(1.0).note().unwrap();
+        assert!(note.contains("230 would do, or a limit of 2.3"), "{note}");
+        assert!(gate(2.4).tau().is_finite());
     }
 }

@@ -30,12 +30,15 @@ pub struct Proposal {
     pub class: Option<u32>,
     /// How promising it is, higher = more; comparable between proposals of one proposer only.
     pub score: f32,
+    /// Whether the proposer has to see this view before it can say more: a search looks at all
+    /// such views first, together.
+    pub probe: bool,
 }
 
 impl Proposal {
     /// A pose of which nothing more is known.
     pub fn new(pose: Vec<f32>) -> Self {
-        Proposal { pose, class: None, score: 0.0 }
+        Proposal { pose, class: None, score: 0.0, probe: false }
     }
 }
 
@@ -54,6 +57,13 @@ pub trait Proposer: Send + Sync + std::fmt::Debug {
 
     /// What to store so that `load` gives the same proposer, bit for bit.
     fn state(&self) -> State;
+
+    /// Whether inputs turned out to be photographs, without a plain background: parts that
+    /// learn from what it proposes then need copies of several kinds.
+    #[doc(hidden)]
+    fn photographs(&self) -> bool {
+        false
+    }
 
     /// What is worth knowing about the fit, e.g. why it proposes nothing.
     fn note(&self) -> Option<String> {

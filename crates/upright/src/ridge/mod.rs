@@ -138,7 +138,7 @@ impl Normal {
 
     /// The ridge regression on standardised features with the penalty `lambda` per row; `None`
     /// without rows.
-    pub(crate) fn solve(mut self, lambda: f64) -> Option<Ridge> {
+    pub(crate) fn solve(&mut self, lambda: f64) -> Option<Ridge> {
         self.flush();
         let (n, width, targets) = (self.count, self.width, self.targets);
         if n == 0.0 || width == 0 {
@@ -153,7 +153,6 @@ impl Normal {
                 }
             }
         }
-        drop(self.gram);
         let mean: Vec<f64> = self.sum.iter().map(|s| s / n).collect();
         let deviation: Vec<f64> = (0..width)
             .map(|i| (gram[i * width + i] / n - mean[i] * mean[i]).max(0.0).sqrt())

@@ -1,6 +1,7 @@
 //! Softmax and what derives from it, in double precision and without overflow.
 
 use crate::config::Param;
+pub(super) use crate::stats::log_softmax;
 
 /// What softens the probabilities.
 pub(super) const TEMPERATURE: Param =
@@ -11,18 +12,6 @@ pub(super) fn log_sum_exp(z: &[f32], temperature: f64) -> f64 {
     let top = f64::from(z.iter().copied().fold(f32::NEG_INFINITY, f32::max));
     let sum: f64 = z.iter().map(|&v| libm::exp((f64::from(v) - top) / temperature)).sum();
     top + temperature * libm::log(sum)
-}
-
-/// Log-softmax of `z / T`. The largest logit is subtracted first, so that
-/// equal logits of any size keep equal shares.
-pub(super) fn log_softmax(z: &[f32], temperature: f64) -> Vec<f64> {
-    let top = f64::from(z.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let mut logs: Vec<f64> = z.iter().map(|&v| (f64::from(v) - top) / temperature).collect();
-    let sum = libm::log(logs.iter().map(|&l| libm::exp(l)).sum());
-    for l in &mut logs {
-        *l -= sum;
-    }
-    logs
 }
 
 /// Softmax of `z / T`.

@@ -1,8 +1,8 @@
 //! Follow: look at what the proposer suggests, the best first, and stop when
 //! the score is sure of a view. Needs no gradient.
 //!
-//! The first view is the one that the proposer wants to read, if any. Then
-//! come its suggestions in their order, one at a time. Once they are used up,
+//! First come the views that the proposer has to see before it can say more,
+//! together; then its suggestions in their order, one at a time. Once they are used up,
 //! what is left of the budget refines the best pose of each of a few predicted
 //! classes by mirrored random steps ([`super::evolve`]), as `rivals` does; where
 //! nothing was suggested at all, poses are drawn from a design first.
@@ -99,8 +99,15 @@ impl Run for Following<'_> {
         if self.followed < self.settings.most
             && let Some((number, proposal)) = self.waiting.pop()
         {
-            self.followed += 1;
-            return vec![Ask::following(proposal.pose, number)];
+            let mut asks = vec![Ask::following(proposal.pose, number)];
+            while proposal.probe && asks.len() < room {
+                let Some((number, next)) = self.waiting.pop_if(|(_, next)| next.probe) else {
+                    break;
+                };
+                asks.push(Ask::following(next.pose, number));
+            }
+            self.followed += asks.len();
+            return asks;
         }
         if self.suggested == 0 && self.seen.is_empty() {
             let count = part(self.budget, 0.5).min(room);

@@ -159,6 +159,7 @@ impl proposer::Run for Along<'_> {
             pose: self.space.moved(v.pose, &[0.05; 5]),
             class: Some(3),
             score: v.features[0][0],
+            probe: false,
         };
         views.iter().map(next).collect()
     }

@@ -4,29 +4,27 @@
 use rayon::prelude::*;
 
 use super::cells::{Cells, Place};
-use super::frame::{Frames, Upright};
-use super::{Learned, geometry, steps};
+use super::frame::Frames;
+use super::framing::{frames, turns};
+use super::held::Held;
+use super::votes::Quarters;
+use super::{Learned, Targets, geometry, steps};
 use crate::config::Settings;
-use crate::copies::{random_poses, under};
+use crate::copies::{Kind, random_poses};
 use crate::dataset::CHUNK;
 use crate::error::Result;
-use crate::map::Map;
 use crate::outputs::Outputs;
-use crate::proposer::moments::PLAIN;
-use crate::proposer::shapes::{Covariance, Inverter, Shape, plane, shape, shapes};
+use crate::proposer::shapes::{Shape, shape};
 use crate::proposer::{Bank, Proposer};
 use crate::ridge::Normal;
 use crate::seed;
-use crate::space::Space;
 use crate::warp::{View, warp};
 
-/// Samples whose moments are looked at.
-const MEASURED: usize = 4096;
 /// Most scores that are told apart for every class in every cell; beyond it, classes and cells
 /// are scored by themselves.
 const JOINT: usize = 4096;
-/// The share of normal forms that must come out right.
-const NORMAL: f64 = 0.8;
+/// With fewer samples of a class than this, its looks cannot be learnt from their copies.
+const PER_CLASS: usize = 8;
 /// Copies that teach poses per copy that teaches steps.
 const STEPS: usize = 5;
 /// Fewer copies than this teach nothing.
@@ -34,7 +32,7 @@ pub(super) const FEWEST: usize = 200;
 
 pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let classes = bank.samples.classes();
-    let frames = frames(bank, classes)?;
+    let (frames, photographs) = frames(bank, classes)?;
     let copies = match settings.auto("copies") {
         Some(copies) => copies as usize,
         None if large(bank)? => 12_000,
@@ -48,59 +46,95 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
     let Some(cells) = cells else {
         return Ok(Box::new(Learned::silent(classes, "no sample has a shape")));
     };
-    let joint = classes * cells.len() <= JOINT;
-    let targets = if joint { classes * cells.len() } else { classes + cells.len() };
+    let targets = if photographs && bank.samples.len() < PER_CLASS * classes {
+        Targets::Poses
+    } else if classes * cells.len() <= JOINT {
+        Targets::Joint
+    } else {
+        Targets::Apart
+    };
+    let quarters = if photographs { Quarters::of(bank.space, &frames, &cells) } else { None };
     let mut learned = Learned {
         frames,
         cells,
         ridge: None,
         step: None,
         classes,
-        joint,
+        targets,
+        quarters,
+        heat: 1.0,
+        photographs,
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let mut normal: Option<Normal> = None;
-    bank.samples.phase("copies", copies);
-    let mut wide = false;
-    let mut walk = Walk::new(bank.samples.len(), copies);
-    while let Some((round, numbers)) = walk.next() {
-        if wide {
-            break;
+    let found = learned.sum_up(bank, copies)?;
+    match found {
+        Ok((mut normal, held)) => {
+            let penalty = settings.auto("ridge");
+            learned.note = held.choose(&mut learned, &mut normal, penalty);
         }
-        let made = Made::new(bank, &learned.frames, numbers.as_slice(), round)?;
-        for i in 0..made.outputs.len() {
-            let Some(place) = &made.places[i] else { continue };
-            let own = &made.own[i];
-            let row = features(&made.outputs, i, own);
-            if !Normal::fits(row.len(), targets) {
-                wide = true;
-                break;
-            }
-            let normal = normal.get_or_insert_with(|| Normal::new(row.len(), targets));
-            let cells = learned.cells.weights(place, bank.space);
-            normal.add(&row, learned.targets(&cells, made.labels[i] as usize));
-        }
-        bank.samples.advance(numbers.len());
-    }
-    let count = normal.as_ref().map_or(0, Normal::len);
-    learned.ridge =
-        normal.filter(|_| count >= FEWEST).and_then(|n| n.solve(settings.real("ridge")));
-    if learned.ridge.is_none() {
-        let why = if wide {
-            "its taps have too many features; reduce them".to_string()
-        } else if count < FEWEST {
-            format!("{count} copies with features are too few, {FEWEST} are needed")
-        } else {
-            "the features of the copies cannot be regressed on".into()
-        };
-        learned.note = Some(format!("the proposer `learned` proposes nothing: {why}"));
+        Err(why) => learned.note = Some(silent(&why)),
     }
     let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
     if settings.flag("steps") && normal_form && learned.ridge.is_some() {
         learned.step = steps::fit(&learned, bank, copies / STEPS)?;
     }
     Ok(Box::new(learned))
+}
+
+/// That nothing will be proposed.
+pub(super) fn silent(why: &str) -> String {
+    format!("the proposer `learned` proposes nothing: {why}")
+}
+
+impl Learned {
+    /// How its copies are made.
+    pub(super) fn kinds(&self) -> &'static [Kind] {
+        // Exact turns are not resampled at all.
+        let resampled = !matches!(&self.cells, Cells::Poses { poses, .. } if poses.len() <= 4);
+        Kind::of(self.photographs && resampled)
+    }
+
+    /// Sums up copies and holds some apart; or says why nothing can be learnt.
+    fn sum_up(
+        &self,
+        bank: &mut Bank,
+        copies: usize,
+    ) -> Result<std::result::Result<(Normal, Held), String>> {
+        let mut normal: Option<Normal> = None;
+        let mut held = Held::new(bank.samples.len(), copies);
+        bank.samples.phase("copies", copies);
+        let kinds = self.kinds();
+        let mut walk = Walk::new(bank.samples.len(), copies);
+        while let Some((round, numbers)) = walk.next() {
+            let kind = kinds[round as usize % kinds.len()];
+            let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
+            for i in 0..made.outputs.len() {
+                let Some(place) = &made.places[i] else { continue };
+                let row = features(&made.outputs, i, &made.own[i]);
+                if !Normal::fits(row.len(), self.outputs()) {
+                    return Ok(Err("its taps have too many features; reduce them".into()));
+                }
+                let normal =
+                    normal.get_or_insert_with(|| Normal::new(row.len(), self.outputs()));
+                let cells = self.cells.weights(place, bank.space);
+                let targets = self.targets(&cells, made.labels[i] as usize);
+                if held.wants(made.samples[i]) {
+                    held.add(row, targets, kind);
+                } else {
+                    normal.add(&row, targets);
+                }
+            }
+            bank.samples.advance(numbers.len());
+        }
+        let count = normal.as_ref().map_or(0, Normal::len);
+        Ok(match normal.filter(|_| count >= FEWEST) {
+            Some(normal) => Ok((normal, held)),
+            None => {
+                Err(format!("{count} copies with features are too few, {FEWEST} are needed"))
+            }
+        })
+    }
 }
 
 /// Whether inputs are so large that a network over them takes its time.
@@ -159,15 +193,22 @@ struct Made {
     own: Vec<Vec<f32>>,
     places: Vec<Option<Place>>,
     labels: Vec<u32>,
+    /// A number for the content of the sample that each was made of.
+    samples: Vec<u64>,
 }
 
 impl Made {
-    fn new(bank: &mut Bank, frames: &Frames, numbers: &[usize], round: u64) -> Result<Self> {
+    fn new(
+        bank: &mut Bank,
+        frames: &Frames,
+        kind: Kind,
+        (numbers, round): (&[usize], u64),
+    ) -> Result<Self> {
         let space = bank.space;
         let (samples, labels) = bank.samples.read(numbers)?;
         let salt = seed::of_index(bank.seed, "copies", round as usize);
         let poses = random_poses(&samples, space, salt);
-        let copies = under(&samples, &poses, space, bank.samples.resample())?;
+        let copies = kind.copies(&samples, &poses, space, bank.samples.resample(), salt)?;
         let signal = samples.signal();
         let (framed, places): (Vec<_>, Vec<_>) = (0..copies.len())
             .into_par_iter()
@@ -191,7 +232,9 @@ impl Made {
             .into_par_iter()
             .map(|i| geometry::of(signal, probes.item(i)))
             .collect();
-        Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels })
+        let content = |i| seed::of_content(bank.seed, samples.item(i));
+        let samples = (0..samples.len()).map(content).collect();
+        Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels, samples })
     }
 }
 
@@ -199,103 +242,4 @@ impl Made {
 pub(super) fn features(outputs: &Outputs, row: usize, own: &[f32]) -> Vec<f32> {
     let taps = outputs.features.iter().flat_map(|f| f.row(row));
     taps.chain(own).copied().collect()
-}
-
-/// How inputs of this space and kind are framed.
-fn frames(bank: &mut Bank, classes: usize) -> Result<Frames> {
-    let space = bank.space;
-    if matches!(space.map(&space.identity()), Map::Space(_)) {
-        return Ok(if solid(space) { Frames::Solid } else { Frames::Bare });
-    }
-    let Some(inverter) = Inverter::new(space).filter(|i| round(i, space)) else {
-        return Ok(Frames::Bare);
-    };
-    let upright = upright(bank, classes)?;
-    let frames = Frames::Plane { inverter, upright };
-    if let Frames::Plane { upright: Some(upright), .. } = &frames
-        && normal_forms(bank, &frames, upright)?
-    {
-        return Ok(frames);
-    }
-    let Frames::Plane { inverter, .. } = frames else { return Ok(Frames::Bare) };
-    Ok(match space.axes().len() {
-        // Angles alone would leave the only other axis out; with more, points would be too few.
-        2 => Frames::Bare,
-        _ => Frames::Plane { inverter, upright: None },
-    })
-}
-
-/// Whether a space has all rotations of the cloud.
-fn solid(space: &Space) -> bool {
-    let turned = |k: usize| {
-        let m = crate::rotation::about(k, 2.0).map(|v| v as f32);
-        space.pose(&Map::Space(m)).is_some()
-    };
-    (0..3).all(turned)
-}
-
-/// Whether a space has all rotations of the plane.
-fn round(inverter: &Inverter, space: &Space) -> bool {
-    (0..8).all(|i| {
-        let angle = std::f64::consts::TAU * f64::from(i) / 8.0 + 0.1;
-        inverter.pose(space, &plane::rotation(angle)).is_some()
-    })
-}
-
-/// The covariances of upright samples; `None` if the background is not plain.
-fn upright(bank: &mut Bank, classes: usize) -> Result<Option<Upright>> {
-    let count = bank.samples.len();
-    let mut by_class: Vec<Vec<Covariance>> = vec![Vec::new(); classes];
-    let mut all = Vec::new();
-    let mut read = 0;
-    let mut walk = Walk::new(count, MEASURED.min(count));
-    while let Some((_, numbers)) = walk.next() {
-        let (batch, labels) = bank.samples.read(&numbers)?;
-        read += batch.len();
-        for (shape, label) in shapes(&batch).into_iter().zip(labels) {
-            if let Some(Shape::Plane(c)) = shape {
-                all.push(c);
-                if let Some(class) = by_class.get_mut(label as usize) {
-                    class.push(c);
-                }
-            }
-        }
-    }
-    let plain = all.len() as f64 >= PLAIN * read as f64;
-    let Some(mean) = Covariance::mean(&all).filter(|_| plain) else { return Ok(None) };
-    let classes = by_class.iter().map(|c| Covariance::mean(c).unwrap_or(mean)).collect();
-    Ok(Some(Upright { all: mean, classes }))
-}
-
-/// Whether the space can bring copies to their normal form.
-fn normal_forms(bank: &mut Bank, frames: &Frames, upright: &Upright) -> Result<bool> {
-    let (space, some) = (bank.space, 256.min(bank.samples.len()));
-    let numbers: Vec<usize> = Walk::new(bank.samples.len(), some).next().map_or(vec![], |w| w.1);
-    let (batch, _) = bank.samples.read(&numbers)?;
-    let poses = random_poses(&batch, space, bank.seed);
-    let copies = under(&batch, &poses, space, bank.samples.resample())?;
-    let right = (0..copies.len())
-        .filter(|&i| frames.of(space, copies.signal(), copies.item(i)).normal(upright))
-        .count();
-    Ok(right as f64 >= NORMAL * copies.len() as f64)
-}
-
-/// Rotations that stand for those between principal axes and upright clouds.
-fn turns(bank: &mut Bank, frames: &Frames) -> Result<Option<Cells>> {
-    let mut all = Vec::new();
-    let mut walk = Walk::new(bank.samples.len(), 2 * MEASURED);
-    while let Some((round, numbers)) = walk.next() {
-        let (batch, _) = bank.samples.read(&numbers)?;
-        let poses =
-            random_poses(&batch, bank.space, seed::of_index(bank.seed, "turns", round as usize));
-        let copies = under(&batch, &poses, bank.space, bank.samples.resample())?;
-        for (i, pose) in poses.iter().enumerate() {
-            let framed = frames.of(bank.space, copies.signal(), copies.item(i));
-            let map = bank.space.map(pose);
-            if let Some(Place::Turn(turn)) = frames.place(bank.space, &framed, None, &map) {
-                all.push(turn);
-            }
-        }
-    }
-    Ok(Cells::of_turns(&all))
 }

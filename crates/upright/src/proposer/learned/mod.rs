@@ -21,13 +21,17 @@ use crate::tensor::Matrix;
 mod cells;
 mod fit;
 mod frame;
+mod framing;
 mod geometry;
+mod held;
 mod run;
 mod steps;
+mod votes;
 
 use cells::Cells;
 use fit::{features, fit};
 use frame::{Frames, Upright};
+use votes::Quarters;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -40,8 +44,12 @@ pub(super) const KIND: Kind<Make> = Kind {
             1e7,
             "transformed copies to learn from; auto is 40000, and 12000 of large inputs",
         ),
-        Param::real("ridge", 0.03, 1e-6, 100.0, "penalty of the regression, per copy")
-            .tuned_log(0.003, 1.0),
+        Param::auto(
+            "ridge",
+            1e-6,
+            100.0,
+            "penalty of the regression, per copy; auto is what suits held-out copies best",
+        ),
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
         Param::flag("steps", false, "learn what a view still lacks, and suggest that too"),
@@ -58,10 +66,26 @@ struct Learned {
     /// What still has to be undone of a view, where telling it pays.
     step: Option<Ridge>,
     classes: usize,
-    /// Whether every class has a score in every cell; otherwise cells and classes have theirs.
-    joint: bool,
+    targets: Targets,
+    /// The turns whose views vote, where they do.
+    quarters: Option<Quarters>,
+    /// The factor that makes readings of poses log-probabilities.
+    heat: f32,
+    /// Whether inputs have no plain background.
+    photographs: bool,
     pooled: f32,
     note: Option<String>,
+}
+
+/// What has a score of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Targets {
+    /// Every class in every cell.
+    Joint,
+    /// Every cell, then every class.
+    Apart,
+    /// Every cell.
+    Poses,
 }
 
 impl Learned {
@@ -72,38 +96,60 @@ impl Learned {
             ridge: None,
             step: None,
             classes,
-            joint: true,
+            targets: Targets::Joint,
+            quarters: None,
+            heat: 1.0,
+            photographs: false,
             pooled: 0.0,
-            note: Some(format!("the proposer `learned` proposes nothing: {why}")),
+            note: Some(fit::silent(why)),
+        }
+    }
+
+    /// How many scores there are.
+    fn outputs(&self) -> usize {
+        match self.targets {
+            Targets::Joint => self.classes * self.cells.len(),
+            Targets::Apart => self.classes + self.cells.len(),
+            Targets::Poses => self.cells.len(),
         }
     }
 
     /// The targets of a copy.
     fn targets(&self, cells: &[(usize, f32)], class: usize) -> Vec<(u32, f32)> {
         let count = self.cells.len();
-        if self.joint {
-            return cells.iter().map(|(c, w)| ((class * count + c) as u32, *w)).collect();
-        }
-        let class = ((count + class) as u32, 1.0);
-        cells.iter().map(|(c, w)| (*c as u32, *w)).chain([class]).collect()
+        let first = if self.targets == Targets::Joint { class * count } else { 0 };
+        let poses = cells.iter().map(|(c, w)| ((first + c) as u32, *w));
+        let class = (self.targets == Targets::Apart).then_some(((count + class) as u32, 1.0));
+        poses.chain(class).collect()
     }
 
     /// The score of a class in a cell.
     fn score(&self, reading: &[f32], class: usize, cell: usize) -> f32 {
         let count = self.cells.len();
-        if self.joint {
-            reading[class * count + cell]
-        } else {
-            reading[cell] + reading[count + class]
+        match self.targets {
+            Targets::Joint => reading[class * count + cell],
+            Targets::Apart => reading[cell] + reading[count + class],
+            Targets::Poses => reading[cell],
+        }
+    }
+
+    /// The place in a reading of the same class, if it has one, in the cell that `to` names.
+    fn turned(&self, place: usize, to: impl Fn(usize) -> usize) -> usize {
+        let count = self.cells.len();
+        match self.targets {
+            Targets::Joint => place / count * count + to(place % count),
+            Targets::Apart | Targets::Poses if place < count => to(place),
+            Targets::Apart | Targets::Poses => place,
         }
     }
 
     /// The score of a cell over all classes.
     fn over_classes(&self, reading: &[f32], cell: usize) -> f32 {
-        if self.joint {
-            (0..self.classes).map(|class| self.score(reading, class, cell)).sum()
-        } else {
-            reading[cell]
+        match self.targets {
+            Targets::Joint => {
+                (0..self.classes).map(|class| self.score(reading, class, cell)).sum()
+            }
+            Targets::Apart | Targets::Poses => reading[cell],
         }
     }
 }
@@ -127,6 +173,10 @@ impl Proposer for Learned {
     fn note(&self) -> Option<String> {
         self.note.clone()
     }
+
+    fn photographs(&self) -> bool {
+        self.photographs
+    }
 }
 
 impl Learned {
@@ -148,13 +198,14 @@ impl Learned {
         };
         let numbers = [
             self.classes as u32,
-            u32::from(self.joint),
+            self.targets as u32,
             kind,
             u32::from(self.ridge.is_some()),
             u32::from(self.step.is_some()),
+            u32::from(self.photographs),
         ];
         let mut state =
-            State::new().u32("sizes", &numbers).with_part("cells.", &self.cells.state());
+            State::new().u32("sizes", &numbers).f32("heat", &[self.heat]).with_part("cells.", &self.cells.state());
         if let Some(ridge) = &self.ridge {
             state = state.with_part("ridge.", &ridge.state());
         }
@@ -178,8 +229,8 @@ impl Learned {
 fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let damaged = |why: &str| Error::Artifact { path: "state".into(), why: why.into() };
     let sizes = state.read_u32("sizes")?;
-    let &[classes, joint, kind, ridge, step] = sizes.as_slice() else {
-        return Err(damaged("the proposer's sizes are not five numbers"));
+    let &[classes, targets, kind, ridge, step, photographs] = sizes.as_slice() else {
+        return Err(damaged("the proposer's sizes are not six numbers"));
     };
     let (frames, cells) = match kind {
         0 => (Frames::Bare, Cells::of_space(space)),
@@ -214,21 +265,32 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
     if step.as_ref().is_some_and(|s| s.targets() != 4) {
         return Err(damaged("the proposer's steps are not of four numbers"));
     }
+    let quarters = match photographs {
+        0 => None,
+        _ => Quarters::of(space, &frames, &cells),
+    };
+    let heat = state.read_f32("heat")?;
+    let &[heat] = heat.as_slice() else {
+        return Err(damaged("the proposer's heat is not one number"));
+    };
     let learned = Learned {
         frames,
         cells,
         ridge,
         step,
         classes: classes as usize,
-        joint: joint == 1,
+        targets: match targets {
+            0 => Targets::Joint,
+            1 => Targets::Apart,
+            _ => Targets::Poses,
+        },
+        photographs: photographs == 1,
+        quarters,
+        heat,
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let targets = if learned.joint {
-        learned.classes * learned.cells.len()
-    } else {
-        learned.classes + learned.cells.len()
-    };
+    let targets = learned.outputs();
     if learned.ridge.as_ref().is_some_and(|r| r.targets() != targets) {
         return Err(damaged("the proposer's weights do not fit its cells"));
     }
@@ -264,7 +326,10 @@ mod tests {
             ridge: Some(regression(2 * Cells::Angles.len())),
             step: Some(regression(4)),
             classes: 2,
-            joint: true,
+            targets: Targets::Joint,
+            quarters: None,
+            heat: 2.0,
+            photographs: false,
             pooled: 0.25,
             note: None,
         };

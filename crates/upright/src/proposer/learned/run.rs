@@ -4,11 +4,13 @@
 use std::sync::OnceLock;
 
 use super::frame::{Framed, Frames};
-use super::{Learned, geometry, steps};
+use super::votes::Quarters;
+use super::{Learned, Targets, geometry, steps};
 use crate::map::Map;
 use crate::proposer::shapes::Covariance;
 use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
-use crate::tensor::Batch;
+use crate::stats::log_softmax;
+use crate::tensor::{Batch, argmax};
 use crate::warp::{Resample, View, warp};
 
 /// Most proposals made.
@@ -30,6 +32,21 @@ pub(super) struct Known<'a> {
     named: bool,
     /// What was suggested and may be stepped from.
     suggested: Vec<Proposal>,
+    votes: Option<Votes>,
+}
+
+/// What the views by quarter turns say together.
+#[derive(Default)]
+struct Votes {
+    /// The reading of each turn's view, once it was seen.
+    readings: Vec<Option<Vec<f32>>>,
+    /// For each cell, the mean log-probability that it is the right one.
+    cells: Vec<f32>,
+    /// The class predicted for the input as it is.
+    raw: usize,
+    /// Log-probabilities of the classes, summed over the views seen, and their number.
+    classes: Vec<f32>,
+    seen: usize,
 }
 
 impl<'a> Known<'a> {
@@ -44,6 +61,10 @@ impl<'a> Known<'a> {
             best: Vec::new(),
             named: false,
             suggested: Vec::new(),
+            votes: learned.quarters.as_ref().map(|quarters| Votes {
+                readings: vec![None; quarters.len()],
+                ..Votes::default()
+            }),
         }
     }
 
@@ -74,7 +95,7 @@ impl<'a> Known<'a> {
         let Proposal { class, score, .. } = self.suggested.swap_remove(from);
         let features: Vec<f32> = view.features.iter().flat_map(|f| *f).copied().collect();
         let pose = steps::moved(self.learned, self.brief.space, ridge, view.pose, &features)?;
-        Some(Proposal { pose, class, score })
+        Some(Proposal { pose, class, score, probe: false })
     }
 
     /// The best cells, at most one per class and neighbourhood.
@@ -86,7 +107,12 @@ impl<'a> Known<'a> {
         let score = |class: usize, cell: usize| {
             learned.score(reading, class, cell) + learned.pooled * over[cell]
         };
-        let mut order: Vec<(f32, usize, usize)> = (0..learned.classes)
+        // Without scores of their own, classes share their poses, of which one more is enough.
+        let (classes, most) = match learned.targets {
+            Targets::Poses => (1, 1),
+            Targets::Joint | Targets::Apart => (learned.classes, MOST),
+        };
+        let mut order: Vec<(f32, usize, usize)> = (0..classes)
             .flat_map(|class| (0..cells).map(move |cell| (class, cell)))
             .map(|(class, cell)| (score(class, cell), class, cell))
             .collect();
@@ -111,13 +137,135 @@ impl<'a> Known<'a> {
             let place = learned.cells.place(cell, |c| score(class, c));
             let pose = learned.frames.pose(brief.space, framed, &place, class);
             let Some(pose) = pose else { continue };
+            if self.voted(&pose) {
+                taken.push((class, cell));
+                continue;
+            }
             taken.push((class, cell));
-            found.push(Proposal { pose, class: Some(class as u32), score: value });
-            if found.len() == MOST {
+            let told = learned.targets != Targets::Poses;
+            let class = told.then_some(class as u32);
+            found.push(Proposal { pose, class, score: value, probe: false });
+            if found.len() == most {
                 break;
             }
         }
         found
+    }
+}
+
+impl Known<'_> {
+    /// Keeps the best score of every class.
+    fn note_best(&mut self, reading: &[f32]) {
+        let cells = self.learned.cells.len();
+        let best = |class: usize| {
+            let scores = (0..cells).map(|cell| self.learned.score(reading, class, cell));
+            scores.fold(f32::NEG_INFINITY, f32::max)
+        };
+        self.best = (0..self.learned.classes).map(best).collect();
+    }
+
+    /// Whether a pose is nearly that of a turn whose view has voted.
+    fn voted(&self, pose: &[f32]) -> bool {
+        let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) else {
+            return false;
+        };
+        (0..quarters.len()).filter(|&turn| votes.readings[turn].is_some()).any(|turn| {
+            let apart = self.brief.space.distance(quarters.pose(turn), pose);
+            apart < 1.0 / self.learned.cells.len() as f32
+        })
+    }
+
+    /// Takes the readings of turned views and joins all there are.
+    fn vote(&mut self, views: &[Viewed<'_>]) {
+        let (Some(votes), Some(quarters)) = (&mut self.votes, &self.learned.quarters) else {
+            return;
+        };
+        let learned = self.learned;
+        for view in views {
+            let said = log_softmax(view.logits, 1.0);
+            if votes.seen == 0 {
+                votes.raw = argmax(view.logits);
+                votes.classes = vec![0.0; said.len()];
+            }
+            votes.seen += 1;
+            for (sum, v) in votes.classes.iter_mut().zip(said) {
+                *sum += v as f32;
+            }
+            if let (Some(turn), Some(reading)) = (quarters.number(view.pose), view.reading) {
+                votes.readings[turn] = Some(reading.to_vec());
+            }
+        }
+        let read: Vec<(usize, &Vec<f32>)> = votes
+            .readings
+            .iter()
+            .enumerate()
+            .filter_map(|(turn, reading)| Some((turn, reading.as_ref()?)))
+            .collect();
+        let cells = learned.cells.len();
+        let share = 1.0 / read.len().max(1) as f32;
+        let mut joined = vec![0.0; cells];
+        let mut reading = vec![0.0; learned.outputs()];
+        for &(turn, own) in &read {
+            let poses: Vec<f32> = (0..cells).map(|c| learned.over_classes(own, c)).collect();
+            let likely = log_softmax(&poses, 1.0 / f64::from(learned.heat));
+            for (c, sum) in joined.iter_mut().enumerate() {
+                *sum += share * likely[quarters.cell(turn, c)] as f32;
+            }
+            for (t, sum) in reading.iter_mut().enumerate() {
+                *sum += share * own[learned.turned(t, |c| quarters.cell(turn, c))];
+            }
+        }
+        votes.cells = joined;
+        self.reading = (!read.is_empty()).then_some(reading);
+    }
+
+    /// The turns that have not voted, the likeliest first.
+    fn turns(&self) -> Vec<Proposal> {
+        let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) else {
+            return Vec::new();
+        };
+        let mut found: Vec<Proposal> = (1..quarters.len())
+            .filter(|&turn| votes.readings[turn].is_none())
+            .map(|turn| {
+                let pose = quarters.pose(turn).to_vec();
+                let score = self.likely(&pose);
+                Proposal { score, probe: true, ..Proposal::new(pose) }
+            })
+            .collect();
+        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found
+    }
+
+    /// The mean log-probability of a pose in the votes so far.
+    fn likely(&self, pose: &[f32]) -> f32 {
+        let Some(votes) = self.votes.as_ref().filter(|v| !v.cells.is_empty()) else { return 0.0 };
+        let place = self.learned.frames.place_of(self.brief.space, self.framed(), pose, 0);
+        place.map_or(0.0, |p| self.learned.cells.at(&p, self.brief.space, |c| votes.cells[c]))
+    }
+
+    /// How the votes rate a class under a pose, compared with the input as it is.
+    fn rate_by_votes(&self, votes: &Votes, pose: &[f32], class: usize) -> Rating {
+        let here = self.likely(pose);
+        let identity = self.brief.space.identity();
+        if pose == identity {
+            return Rating { here, ..Rating::default() };
+        }
+        let best = votes.cells.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let share = 1.0 / votes.seen.max(1) as f32;
+        let said = |class: usize| votes.classes.get(class).map_or(0.0, |v| v * share);
+        let raw = self.likely(&identity);
+        let others = self.learned.quarters.iter().flat_map(Quarters::others);
+        let rival = others
+            .filter(|p| *p != pose)
+            .map(|p| self.likely(p))
+            .fold(raw, f32::max);
+        Rating {
+            here: here - raw,
+            best: here - best,
+            class: said(class) - said(votes.raw),
+            lead: here - rival,
+            unlike: 0.0,
+        }
     }
 }
 
@@ -127,11 +275,15 @@ impl Run for Known<'_> {
             return Vec::new();
         }
         self.named = true;
-        vec![Proposal::new(self.framed().pose().to_vec())]
+        vec![Proposal { probe: true, ..Proposal::new(self.framed().pose().to_vec()) }]
     }
 
     fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
         let Brief { signal, item, space, .. } = self.brief;
+        if let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) {
+            let turn = quarters.number(pose)?;
+            return votes.readings[turn].is_none().then(Vec::new);
+        }
         let read = if self.bare() { pose == space.identity() } else { self.is_frame(pose) };
         if self.reading.is_some() || !read {
             return None;
@@ -147,16 +299,23 @@ impl Run for Known<'_> {
     }
 
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
+        if self.votes.is_some() {
+            let news = views.iter().any(|v| v.reading.is_some());
+            self.vote(views);
+            let Some(reading) = self.reading.take().filter(|_| news) else { return Vec::new() };
+            let mut proposals = self.turns();
+            if proposals.is_empty() {
+                proposals = self.proposals(&reading);
+            }
+            self.note_best(&reading);
+            self.reading = Some(reading);
+            return proposals;
+        }
         let Some(reading) = views.iter().find_map(|v| v.reading) else {
             return views.iter().filter_map(|view| self.step(view)).collect();
         };
         let proposals = self.proposals(reading);
-        let cells = self.learned.cells.len();
-        let best = |class: usize| {
-            let scores = (0..cells).map(|cell| self.learned.score(reading, class, cell));
-            scores.fold(f32::NEG_INFINITY, f32::max)
-        };
-        self.best = (0..self.learned.classes).map(best).collect();
+        self.note_best(reading);
         self.reading = Some(reading.to_vec());
         if self.learned.step.is_some() {
             self.suggested.clone_from(&proposals);
@@ -169,6 +328,9 @@ impl Run for Known<'_> {
         let class = class as usize;
         if class >= learned.classes {
             return None;
+        }
+        if let Some(votes) = &self.votes {
+            return Some(self.rate_by_votes(votes, pose, class));
         }
         let unlike = learned.frames.unlike(brief.space, own.as_ref(), pose, class);
         let Some(reading) = reading else { return Some(Rating { unlike, ..Rating::default() }) };

@@ -50,7 +50,7 @@ pub(super) fn fit(learned: &Learned, bank: &mut Bank, copies: usize) -> Result<O
         }
         bank.samples.advance(numbers.len());
     }
-    let ridge = normal.filter(|n| n.len() >= FEWEST).and_then(|n| n.solve(RIDGE));
+    let ridge = normal.filter(|n| n.len() >= FEWEST).and_then(|mut n| n.solve(RIDGE));
     let Some(ridge) = ridge else { return Ok(None) };
     Ok(if gain(learned, bank, &ridge)? >= GAIN { Some(ridge) } else { None })
 }

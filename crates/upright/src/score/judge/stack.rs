@@ -8,7 +8,7 @@ use crate::tensor::argmax;
 /// Numbers of a proposed view.
 pub(super) const NUMBERS: usize = 10;
 /// Numbers of the input as it is.
-pub(super) const RAW: usize = 5;
+pub(super) const RAW: usize = 6;
 /// All numbers, and whether a view is the input as it is.
 const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
@@ -19,8 +19,8 @@ const COST: f64 = 0.1;
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Numbers {
-    /// Of the input as it is: trust, log of the largest probability, margin, unlikeness, and how
-    /// upright it looks.
+    /// Of the input as it is: trust, log of the largest probability, margin, unlikeness, how
+    /// upright it looks, and what the proposer says of it.
     Raw([f64; RAW]),
     /// Of another view: the same, then what the proposer says of it.
     View([f64; NUMBERS]),
@@ -32,7 +32,8 @@ impl Numbers {
         let rating = origin.rating.unwrap_or_default();
         let unlike = f64::from(rating.unlike).min(4.0);
         if origin.raw {
-            return Numbers::Raw([trust, certainty, margin, unlike, upright]);
+            let here = f64::from(rating.here);
+            return Numbers::Raw([trust, certainty, margin, unlike, upright, here]);
         }
         let (score, agrees) =
             origin.proposal.map_or((0.0, 0.0), |(s, same)| (s, f64::from(u8::from(same))));
@@ -192,7 +193,7 @@ impl Stack {
 
     /// Derivative of the log-odds with respect to how upright the input as it is looks.
     pub(super) fn upright_slope(&self) -> f64 {
-        self.odds[0] * self.weights[NUMBERS + RAW - 1]
+        self.odds[0] * self.weights[NUMBERS + 4]
     }
 
     pub(super) fn numbers(&self) -> Vec<f64> {
