@@ -57,6 +57,8 @@ pub enum Failure {
         sentence: String,
         /// Points of upright accuracy that are allowed to be lost.
         allowed: f64,
+        /// The gate that would.
+        gate: String,
     },
     /// Whoever reads standard output has gone; nothing is left to do.
     #[error("standard output was closed")]
@@ -114,10 +116,18 @@ impl Failure {
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),
             Failure::Reading(e) => e.hint().as_ref().map(hints::words).unwrap_or_default(),
-            Failure::Harm { allowed, .. } => format!(
-                "no artifact was written, since more than {allowed} points are lost; use `--gate \
-                 max-drop` or `best-mix`, lower alpha, or allow it with `--accept-harm POINTS`"
-            ),
+            Failure::Harm { allowed, gate, .. } => {
+                let other = match gate.as_str() {
+                    "max-drop" | "best-mix" => {
+                        "lower the gate's limit (`--set gate.drop=0.5`) or give more held-out data"
+                    }
+                    _ => "use the gate `best-mix`, which keeps a limit",
+                };
+                format!(
+                    "no artifact was written, since more than {allowed} points are lost; {other}, \
+                     or allow it with `--accept-harm POINTS`"
+                )
+            }
             Failure::Closed => String::new(),
         }
     }

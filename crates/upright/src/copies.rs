@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::map::Map;
 use crate::seed;
 use crate::space::Space;
-use crate::tensor::Batch;
+use crate::tensor::{Batch, Signal};
 use crate::warp::{Resample, View, warp};
 
 /// How copies are made. A part that learns from one kind alone may learn how that kind was
@@ -64,6 +64,11 @@ fn inner(map: &Map) -> Map {
     let reach = (a.abs() + b.abs() + tx.abs()).max(c.abs() + d.abs() + ty.abs());
     let by = INNER.min(1.0 / reach);
     Map::Plane([a, b, tx, c, d, ty].map(|v| v * by))
+}
+
+/// Copies that parts learn from unless told how many.
+pub(crate) fn usual(signal: Signal) -> usize {
+    if signal.large() { 12_000 } else { 40_000 }
 }
 
 /// Largest pose that upright inputs are jittered by, as a fraction of each axis' extent.
@@ -132,16 +137,14 @@ fn copied(
 mod tests {
     use super::*;
     use crate::space::SpaceConfig;
-    use crate::tensor::Signal;
 
     #[test]
     fn inner_copies_show_nothing_outside() {
         let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
         let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 32 * 32]).unwrap();
         let dark = |kind: Kind, angle: f32| {
-            let made = kind
-                .copies(&white, &[vec![angle]], &space, &Resample::default(), 1)
-                .unwrap();
+            let made =
+                kind.copies(&white, &[vec![angle]], &space, &Resample::default(), 1).unwrap();
             made.data().iter().filter(|v| **v < 0.9).count()
         };
         for angle in [0.0, 0.3, 0.785, 2.0] {

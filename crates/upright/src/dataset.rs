@@ -7,6 +7,11 @@ use crate::tensor::{Batch, Signal};
 /// busy, few enough to hold. No result depends on it.
 pub const CHUNK: usize = 128;
 
+/// Rows of such signals worked on at a time: fewer of large ones, which take their time.
+pub(crate) fn chunk(signal: Signal) -> usize {
+    if signal.large() { CHUNK / 4 } else { CHUNK }
+}
+
 /// Signals of one kind and size, with or without labels, read by row.
 pub trait Dataset: Sync {
     /// What one item is, once prepared for the model.

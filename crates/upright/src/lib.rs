@@ -285,8 +285,8 @@ mod warp;
 
 pub use artifact::{Artifact, Manifest};
 pub use canonicalizer::{
-    Accuracy, Advice, Canonicalizer, Config, FitData, FitReport, Orbit, PRESETS, Prediction,
-    Preset, Silent, Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
+    Accuracy, Advice, Canonicalizer, Ceiling, Config, FitData, FitReport, Orbit, PRESETS,
+    Prediction, Preset, Silent, Transforms, TuneConfig, TuneReport, TuneWatch, Verdict, Watch,
 };
 pub use config::{Domain, Param, Part, Settings, Value};
 pub use dataset::{Dataset, Loaded, Samples};
@@ -302,7 +302,7 @@ pub use role::{Parts, Role};
 pub use router::Models;
 pub use space::{AxisConfig, Space, SpaceConfig};
 pub use state::State;
-pub use stats::Share;
+pub use stats::{Paired, Share};
 pub use tensor::{Batch, Matrix, Signal, SignalKind};
 pub use trace::{Proposed, Trace};
 pub use warp::{Kernel, Padding, Resample, View, warp};

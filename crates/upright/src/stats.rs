@@ -1,6 +1,11 @@
 //! The few statistics that reports need.
 
+use std::f64::consts::LN_2;
+
 use serde::{Deserialize, Serialize};
+
+/// The normal deviate of 95 % intervals.
+const Z: f64 = 1.959_963_984_540_054;
 
 /// A count of successes out of some trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,7 +41,7 @@ impl Share {
         if self.of == 0 {
             return (0.0, 100.0);
         }
-        let (n, z) = (self.of as f64, 1.959_963_984_540_054);
+        let (n, z) = (self.of as f64, Z);
         let p = self.hits as f64 / n;
         let shrink = 1.0 + z * z / n;
         let centre = (p + z * z / (2.0 * n)) / shrink;
@@ -48,6 +53,58 @@ impl Share {
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.1} %", self.percent())
+    }
+}
+
+/// What became of the same inputs before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Paired {
+    /// From wrong to right.
+    pub mended: usize,
+    /// From right to wrong.
+    pub broken: usize,
+    /// Inputs in all.
+    pub of: usize,
+}
+
+impl Paired {
+    /// Points gained.
+    pub fn gain(&self) -> f64 {
+        100.0 * (self.mended as f64 - self.broken as f64) / self.of.max(1) as f64
+    }
+
+    /// The interval of the gain at 95 %, in points: Wald's after half an input was added to
+    /// each of the four outcomes (Agresti and Min 2005).
+    pub fn interval(&self) -> (f64, f64) {
+        let n = self.of as f64 + 2.0;
+        let net = self.mended as f64 - self.broken as f64;
+        let flips = (self.mended + self.broken + 1) as f64;
+        let half = Z * (flips - net * net / n).max(0.0).sqrt();
+        (100.0 * ((net - half) / n).max(-1.0), 100.0 * ((net + half) / n).min(1.0))
+    }
+
+    /// Whether more are mended than broken beyond chance: the exact sign test at 2.5 %.
+    pub fn helps(&self) -> bool {
+        let (flips, mended) = (self.mended + self.broken, self.mended);
+        // P(at least `mended` of `flips` by tossing coins).
+        let log = |k: usize| libm::lgamma(k as f64 + 1.0);
+        let one = |k: usize| libm::exp(log(flips) - log(k) - log(flips - k) - flips as f64 * LN_2);
+        flips > 0 && (mended..=flips).map(one).sum::<f64>() <= 0.025
+    }
+
+    /// About how many inputs would show such a gain, or else, that there is less than `least`
+    /// points.
+    pub fn needed(&self, least: f64) -> usize {
+        let n = self.of.max(1) as f64;
+        let (gain, flips) = (self.gain() / 100.0, (self.mended + self.broken).max(1) as f64 / n);
+        let least = least / 100.0;
+        let wanted = if gain > 0.0 {
+            // A true gain of this size is seen in four of five samples.
+            (Z + 0.842).powi(2) * (flips - gain * gain) / (gain * gain)
+        } else {
+            Z * Z * flips / (least * least)
+        };
+        wanted.min(1e9).ceil() as usize
     }
 }
 
@@ -107,5 +164,18 @@ mod tests {
     fn auroc_counts_ties_half() {
         assert_eq!(auroc(&[1.0, 2.0], &[2.0, 3.0]), Some(0.875));
         assert_eq!(auroc(&[f32::NAN], &[1.0]), None);
+    }
+
+    /// Of 30 inputs one is mended: gain 1 / 32, half-width 1.96 sqrt(2 - 1 / 32) / 32. The sign
+    /// test asks for 6 of 6: 2^-6 = 0.016, 2^-5 = 0.031; and 10 of 11: 12 / 2048 = 0.006.
+    #[test]
+    fn few_flips_prove_nothing() {
+        let paired = |mended, broken| Paired { mended, broken, of: 30 };
+        let (low, high) = paired(1, 0).interval();
+        assert!((low + 5.468).abs() < 1e-2 && (high - 11.718).abs() < 1e-2, "{low} {high}");
+        assert!(!paired(0, 0).helps() && !paired(1, 0).helps() && !paired(5, 0).helps());
+        assert!(paired(6, 0).helps() && paired(10, 1).helps() && !paired(5, 5).helps());
+        let needed = paired(1, 0).needed(2.0);
+        assert!((200..300).contains(&needed), "{needed}");
     }
 }

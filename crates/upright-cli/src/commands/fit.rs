@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use upright::Models;
 use upright::{
-    Advice, Config, Dataset, FitData, FitReport, Model, ModelOptions, Part, Role, Transforms,
-    TuneReport, Watch,
+    Accuracy, Advice, Canonicalizer, Config, Dataset, FitData, FitReport, Model, ModelOptions,
+    Part, Role, Share, Transforms, TuneReport, Watch,
 };
 use upright_data::{Source, Split, Want};
 
@@ -71,6 +71,10 @@ pub struct Args {
     /// written
     #[arg(long, value_name = "POINTS", default_value_t = 1.0)]
     accept_harm: f64,
+    /// Minutes that the fit should take: fewer copies, lessons and held-out samples are used to
+    /// keep within, which is said and stored; 0 cuts nothing
+    #[arg(long, value_name = "N", default_value_t = 10.0)]
+    minutes: f64,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -103,6 +107,8 @@ impl Args {
 /// Shows a fit's phases as progress bars.
 struct Bars {
     quiet: bool,
+    /// Whether words are wanted beside the bars.
+    talks: bool,
     bar: Option<Progress>,
 }
 
@@ -115,6 +121,12 @@ impl Watch for Bars {
     fn advance(&mut self, steps: usize) {
         if let Some(bar) = &self.bar {
             bar.advance(steps);
+        }
+    }
+
+    fn say(&mut self, words: &str) {
+        if self.talks {
+            eprintln!("plan       {words}");
         }
     }
 }
@@ -137,6 +149,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let mut config = parts.config(common)?;
     config.bank = args.bank;
+    config.minutes = Some(args.minutes).filter(|m| *m > 0.0);
     config.calibration = args.calibration.unwrap_or(config.calibration);
     args.shorthands(&mut config);
     config.check()?;
@@ -170,7 +183,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         }
         eprintln!("data       {} rows", data.len());
     }
-    let mut bars = Bars { quiet: common.quiet, bar: None };
+    let talks = !common.quiet && !common.json;
+    let mut bars = Bars { quiet: common.quiet, talks, bar: None };
     let given = FitData {
         bank: &data,
         held_out: held_out.as_ref().map(|s| s as &dyn Dataset),
@@ -205,32 +219,76 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let fitted = fitted?;
     note_gradient(&fitted, common)?;
-    if fitted.report().harm() > args.accept_harm {
+    conclude(&fitted, args, held_out.is_some(), &path, common)
+}
+
+/// Says what came of a fit, and writes it unless it harms.
+fn conclude(
+    fitted: &Canonicalizer,
+    args: &Args,
+    apart: bool,
+    path: &Path,
+    common: &Common,
+) -> Result<()> {
+    let report = fitted.report();
+    let (advice, sentence) = report.advice_allowing(args.accept_harm);
+    let talks = !common.quiet && !common.json;
+    if talks {
+        talk(report, apart);
+    }
+    if report.harm() > args.accept_harm {
         return Err(Failure::Harm {
-            sentence: fitted.report().advice().1,
+            sentence,
             allowed: args.accept_harm,
+            gate: fitted.config().part(Role::Gate).name.clone(),
         });
     }
     let bytes = fitted.to_bytes()?;
-    upright::internal::artifact::write_whole(&path, &bytes)?;
-    let (advice, sentence) = fitted.report().advice();
+    upright::internal::artifact::write_whole(path, &bytes)?;
     if common.json {
         let row = Fitted {
             artifact: path.display().to_string(),
             bytes: bytes.len(),
             advice,
             sentence: &sentence,
-            report: fitted.report(),
+            report,
         };
         let mut out = Sink::open(None)?;
         out.write(serde_json::to_string(&row).unwrap_or_default().as_bytes())?;
         out.write(b"\n")?;
         out.finish()?;
-    } else if !common.quiet {
-        talk(fitted.report(), &sentence, held_out.is_some(), &path, bytes.len(), &args.model);
+    } else if talks {
+        eprintln!("verdict    {sentence}");
+        eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes.len() as f64 / 1e6);
+        eprintln!("next       {}", next(report, advice, args));
     }
-    warn_harm(fitted.report(), advice, &sentence, common);
+    if advice == Advice::DoNotUse && !talks {
+        Note {
+            code: "gate::useless",
+            warning: true,
+            message: sentence,
+            help: format!("the artifact was written; next: {}", next(report, advice, args)),
+        }
+        .print(common.json);
+    }
     Ok(())
+}
+
+/// What to type next.
+fn next(report: &FitReport, advice: Advice, args: &Args) -> String {
+    let model = args.model.display();
+    let fit = format!("upright fit {model} {}", args.data.display());
+    match advice {
+        Advice::Use | Advice::RetrainInstead => format!("upright predict {model} FILES"),
+        Advice::TooFew if args.held_out.is_none() => {
+            format!("{fit} --held-out DATA, labelled data the model was not trained on")
+        }
+        Advice::TooFew => format!("{fit} with more data for --held-out"),
+        Advice::DoNotUse if report.auroc.is_some_and(|a| a < 0.6) && args.tune.is_none() => {
+            format!("{fit} --tune=10m, which tries other scores and taps")
+        }
+        Advice::DoNotUse => format!("upright report {model} {}", args.data.display()),
+    }
 }
 
 fn talk_tuned(tuned: &TuneReport, log: &Path) {
@@ -266,11 +324,14 @@ pub fn note(source: &Source, common: &Common) -> Result<()> {
     data::write_skipped(&source.skipped(), Path::new("errors.jsonl"))
 }
 
-fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usize, model: &Path) {
+fn talk(report: &FitReport, apart: bool) {
     let (up, tr) = (&report.upright, &report.transformed);
     eprintln!("bank       {} samples", report.bank);
     match report.tau {
-        Some(tau) => eprintln!("gate       tau {tau:.4}, from {} samples", report.calibrated_on),
+        Some(tau) => eprintln!(
+            "gate       searches inputs with an energy above the threshold {tau:.4}, from {} samples",
+            report.calibrated_on
+        ),
         None => eprintln!("gate       no threshold"),
     }
     eprintln!(
@@ -282,38 +343,26 @@ fn talk(report: &FitReport, sentence: &str, apart: bool, path: &Path, bytes: usi
             Transforms::Given => "those that were given transformed",
         }
     );
-    eprintln!("                       upright   transformed");
-    eprintln!("  model alone         {:>8}   {:>11}", up.before.to_string(), tr.before.to_string());
-    eprintln!("  gated               {:>8}   {:>11}", up.after.to_string(), tr.after.to_string());
-    eprintln!(
-        "  searched            {:>8}   {:>11}",
-        up.searched.to_string(),
-        tr.searched.to_string()
-    );
+    let row = |name: &str, a: String, b: String| eprintln!("  {name:<16} {a:>22} {b:>22}");
+    let share = |s: &Share| {
+        let (low, high) = s.interval();
+        format!("{s} ({low:.1}..{high:.1})")
+    };
+    let gain = |a: &Accuracy| {
+        let (low, high) = a.paired.interval();
+        format!("{:+.1} ({low:+.1}..{high:+.1})", a.paired.gain())
+    };
+    row("", "upright".into(), "transformed".into());
+    row("model alone", share(&up.before), share(&tr.before));
+    row("gated", share(&up.after), share(&tr.after));
+    row("gain, points", gain(up), gain(tr));
+    let flips = |a: &Accuracy| format!("{}, {}", a.paired.mended, a.paired.broken);
+    row("mended, broken", flips(up), flips(tr));
+    row("searched", up.searched.to_string(), tr.searched.to_string());
     if up.abstained.hits + tr.abstained.hits > 0 {
-        eprintln!(
-            "  unanswered          {:>8}   {:>11}",
-            up.abstained.to_string(),
-            tr.abstained.to_string()
-        );
+        row("unanswered", up.abstained.to_string(), tr.abstained.to_string());
     }
     for note in &report.notes {
         eprintln!("note       {note}");
-    }
-    eprintln!("verdict    {sentence}");
-    eprintln!("wrote      {} ({:.1} MB)", path.display(), bytes as f64 / 1e6);
-    eprintln!("next       upright predict {} FILES", model.display());
-}
-
-fn warn_harm(report: &FitReport, advice: Advice, sentence: &str, common: &Common) {
-    let useless = report.auroc.is_some_and(|a| a < 0.6);
-    if advice == Advice::DoNotUse {
-        Note {
-            code: if useless { "gate::useless" } else { "gate::harm" },
-            warning: true,
-            message: sentence.into(),
-            help: "the artifact was written; `upright eval` measures it on other data".into(),
-        }
-        .print(common.json);
     }
 }

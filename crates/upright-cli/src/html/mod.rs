@@ -125,7 +125,7 @@ fn html(material: &Material, figures: &[Figure]) -> String {
     let (advice, sentence) = material.study.advice(material.canonicalizer);
     let kind = match advice {
         upright::Advice::Use => "use",
-        upright::Advice::RetrainInstead => "retrain",
+        upright::Advice::RetrainInstead | upright::Advice::TooFew => "retrain",
         upright::Advice::DoNotUse => "avoid",
     };
     let mut out = String::from(

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use super::held::Held;
-use super::report::{Accuracy, Transforms};
+use super::plan::{self, Plan};
+use super::report::{Accuracy, Ceiling, Transforms};
 use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport};
 use crate::copies;
-use crate::dataset::{CHUNK, Dataset};
+use crate::dataset::{CHUNK, Dataset, chunk};
 use crate::error::Result;
 use crate::model::Model;
 use crate::outputs::Outputs;
@@ -26,12 +27,20 @@ const COPIES: usize = 2000;
 /// Most bank samples that teach a score which views to believe.
 const JUDGED: usize = 20_000;
 
+/// A gain below this many points is looked into, on so many inputs.
+const SMALL: f64 = 5.0;
+const SEARCHED: usize = 200;
+
 /// Is told how long work goes on.
 pub trait Watch {
     /// A new phase of so many steps begins.
     fn phase(&mut self, name: &str, steps: usize);
     /// So many steps are done.
     fn advance(&mut self, steps: usize);
+    /// What will be done, and how long that takes.
+    fn say(&mut self, words: &str) {
+        let _ = words;
+    }
 }
 
 /// Watches nothing.
@@ -91,9 +100,15 @@ impl Config {
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
-        let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, watch)?;
-        report.notes.extend(note);
+        let per_view = plan::seconds_per_view(&models.first, data.bank, &bank_rows)?;
+        let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
+        let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
+        watch.say(&said);
+        let held = held.some(plan.held).0;
+        let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, &plan, watch)?;
+        report.notes.extend(note.into_iter().chain(cut));
         let (gate_rows, proof_rows) = held.split();
+        let (_, gate_rows) = gate_rows.some(config.tuned_on);
         report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {
             report.transforms = Transforms::Given;
@@ -110,6 +125,7 @@ impl Config {
         models: &Models,
         data: &dyn Dataset,
         rows: &[usize],
+        plan: &Plan,
         watch: &mut dyn Watch,
     ) -> Result<(Canonicalizer, FitReport)> {
         let mut c = Canonicalizer::bare(self, models)?;
@@ -122,12 +138,12 @@ impl Config {
         } else {
             (Vec::new(), rows.to_vec())
         };
-        c.fitted.proposer = self.proposer(&c, data, &proposing, watch)?.into();
+        c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
         report.notes.extend(c.fitted.proposer.note());
         let mut bank = Samples::default();
         if needs.lessons > 0 {
-            bank.lessons = Some(c.lessons(data, &judged, needs.lessons, watch)?);
+            bank.lessons = Some(c.lessons(data, &judged, plan.lessons, watch)?);
         } else {
             watch.phase("bank", rows.len());
             let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());
@@ -160,6 +176,7 @@ impl Config {
         c: &Canonicalizer,
         data: &dyn Dataset,
         rows: &[usize],
+        copies: usize,
         watch: &mut dyn Watch,
     ) -> Result<Box<dyn Proposer>> {
         let mut samples = Supply {
@@ -170,19 +187,22 @@ impl Config {
             resample: &self.resample,
             watch,
         };
-        let mut bank = proposer::Bank { space: &c.space, samples: &mut samples, seed: self.seed };
+        let mut bank =
+            proposer::Bank { space: &c.space, samples: &mut samples, copies, seed: self.seed };
         proposer::fit(self.part(Role::Proposer), &mut bank)
     }
 
-    /// Which rows fill the bank while tuning, and what is tuned on: the half of the held-out
-    /// data that does not prove the result.
+    /// Which rows fill the bank while tuning, and what is tuned on: held-out data that neither
+    /// calibrate the gate nor prove the result.
     pub(super) fn tuning_split<'a>(
         &self,
         data: &FitData<'a>,
         tune: &super::TuneConfig,
     ) -> (Vec<usize>, Held<'a>) {
         let (bank, held) = self.split(data);
-        (evenly(&bank, tune.bank.min(bank.len())).0, held.split().0.fewer(tune.samples))
+        let (open, _) = held.split();
+        let most = tune.samples.min(open.upright.len() / 2);
+        (evenly(&bank, tune.bank.min(bank.len())).0, open.some(most).0)
     }
 
     /// Which rows fill the bank and which are held out.
@@ -287,7 +307,34 @@ fn prove(
     };
     report.upright = judge(true, &held.upright)?;
     report.transformed = judge(false, &held.transformed)?;
+    if report.transformed.paired.gain() < SMALL && !c.switches() {
+        report.ceiling = Some(ceiling(c, held)?);
+    }
     Ok(())
+}
+
+/// What searching transformed inputs would reach without the gate.
+fn ceiling(c: &Canonicalizer, held: &Held) -> Result<Ceiling> {
+    let mut ceiling = Ceiling::default();
+    let some = evenly(&held.transformed, SEARCHED.min(held.transformed.len())).0;
+    for rows in some.chunks(chunk(held.data.signal())) {
+        let (batch, labels) = held.read(c, false, rows)?;
+        for (trace, truth) in c.trace(&batch)?.iter().zip(labels) {
+            let raw = trace.raw_look();
+            let found = c.read(trace).map(|a| a.look).filter(|best| best.energy < raw.energy);
+            let label = found.map_or(raw.label, |best| best.label);
+            let tally = [
+                (&mut ceiling.right, truth == Some(label)),
+                (&mut ceiling.lower, found.is_some()),
+                (&mut ceiling.changed, label != raw.label),
+            ];
+            for (share, hit) in tally {
+                share.of += 1;
+                share.hits += usize::from(hit);
+            }
+        }
+    }
+    Ok(ceiling)
 }
 
 /// Rows with a label, sorted by class and within a class by a seeded shuffle.
@@ -319,7 +366,7 @@ pub(super) fn run_rows(
 ) -> Result<(Option<Outputs>, Vec<u32>)> {
     let mut all: Option<Outputs> = None;
     let mut labels = Vec::with_capacity(rows.len());
-    for chunk in rows.chunks(CHUNK) {
+    for chunk in rows.chunks(chunk(data.signal())) {
         let loaded = data.read(chunk)?;
         labels.extend(loaded.rows.iter().filter_map(|&r| data.label(r)));
         if !loaded.batch.is_empty() {

@@ -4,7 +4,7 @@ use super::Canonicalizer;
 use super::fit::evenly;
 use super::measure::Posed;
 use crate::copies::jittered;
-use crate::dataset::{CHUNK, Dataset, Loaded};
+use crate::dataset::{Dataset, Loaded, chunk};
 use crate::error::Result;
 use crate::tensor::Batch;
 
@@ -22,8 +22,9 @@ impl Held<'_> {
     /// Chunks of rows, upright (true) and transformed (false).
     pub(super) fn chunks(&self) -> impl Iterator<Item = (bool, &[usize])> {
         let kind = |upright: bool| move |rows| (upright, rows);
-        let upright = self.upright.chunks(CHUNK).map(kind(true));
-        upright.chain(self.transformed.chunks(CHUNK).map(kind(false)))
+        let count = chunk(self.data.signal());
+        let upright = self.upright.chunks(count).map(kind(true));
+        upright.chain(self.transformed.chunks(count).map(kind(false)))
     }
 
     /// Inputs and their classes.
@@ -59,10 +60,11 @@ impl Held<'_> {
         (0..count).map(move |i| (every(&self.upright, i), every(&self.transformed, i)))
     }
 
-    /// At most so many of either kind.
-    pub(super) fn fewer(self, most: usize) -> Self {
-        let few = |rows: &[usize]| evenly(rows, most.min(rows.len())).0;
-        Held { upright: few(&self.upright), transformed: few(&self.transformed), ..self }
+    /// At most so many of either kind, and the rest.
+    pub(super) fn some(self, most: usize) -> (Self, Self) {
+        let some = |rows: &[usize]| evenly(rows, most.min(rows.len()));
+        let ((a, b), (c, d)) = (some(&self.upright), some(&self.transformed));
+        (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
     }
 
     /// Two halves without a common sample.

@@ -5,7 +5,7 @@ use super::Canonicalizer;
 use super::fit::{Watch, evenly, extend};
 use super::views::{Asked, Told, contexts, raw_contexts};
 use crate::copies::{Kind, jittered, random_poses};
-use crate::dataset::{CHUNK, Dataset};
+use crate::dataset::{Dataset, chunk};
 use crate::error::Result;
 use crate::outputs::Outputs;
 use crate::score::{Context, Lesson, Lessons};
@@ -26,7 +26,7 @@ const ROUNDS: usize = 6;
 const PROPOSALS: usize = 4;
 
 impl Canonicalizer {
-    /// Views of some rows, as about `count` copies (or [`Lessons::AUTO`]) under random poses and as they are.
+    /// Views of some rows, as about `count` copies under random poses and as they are.
     pub(super) fn lessons(
         &self,
         data: &dyn Dataset,
@@ -34,11 +34,6 @@ impl Canonicalizer {
         count: usize,
         watch: &mut dyn Watch,
     ) -> Result<Lessons> {
-        let count = match count {
-            Lessons::AUTO if self.model.signal().large() => 3000,
-            Lessons::AUTO => 16_000,
-            count => count,
-        };
         let width = self.fitted.taps.score_width(&self.model) + self.model.classes();
         let most = KEPT / (width * (2 + PROPOSALS));
         let count = count.min((most as f64 / (1.0 + UPRIGHT)) as usize).max(1);
@@ -46,7 +41,8 @@ impl Canonicalizer {
         let transformed = evenly(rows, count.min(rows.len())).0;
         let upright = evenly(rows, ((UPRIGHT * count as f64) as usize).min(rows.len())).0;
         watch.phase("lessons", rounds * transformed.len() + upright.len());
-        let chunk = (ROOM / (PROPOSALS * self.model.signal().size())).clamp(1, CHUNK);
+        let signal = self.model.signal();
+        let chunk = (ROOM / (PROPOSALS * signal.size())).clamp(1, chunk(signal));
         let mut lessons = Lessons::default();
         let mut outputs: Option<Outputs> = None;
         let turned = (0..rounds).map(|round| (&transformed, Some(round)));

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Canonicalizer, Prediction, transformed_copies};
-use crate::dataset::{CHUNK, Dataset, Loaded};
+use crate::dataset::{Dataset, Loaded, chunk};
 use crate::error::Result;
 use crate::tensor::Batch;
 
@@ -66,7 +66,7 @@ impl Canonicalizer {
         rows: &[usize],
         tell: &mut dyn FnMut(&Answered),
     ) -> Result<()> {
-        for chunk in rows.chunks(CHUNK) {
+        for chunk in rows.chunks(chunk(self.model.signal())) {
             let loaded = inputs.read(self, chunk)?;
             let start = Instant::now();
             let predictions = self.predict(&loaded.batch)?;

@@ -23,6 +23,7 @@ use crate::space::{Space, SpaceConfig};
 use crate::tensor::{Batch, Signal};
 use crate::warp::Resample;
 
+mod advice;
 mod calibrate;
 mod fit;
 mod fitted;
@@ -30,6 +31,7 @@ mod held;
 mod lessons;
 mod measure;
 mod orbit;
+mod plan;
 mod predict;
 mod presets;
 mod replay;
@@ -41,13 +43,14 @@ mod tune;
 mod views;
 
 pub use crate::copies::transformed_copies;
+pub use advice::Advice;
 pub use fit::{FitData, Silent, Watch};
 use fitted::Fitted;
 pub use fitted::States;
 pub use measure::{Answered, Posed};
 pub use orbit::{Consistency, Orbit};
 pub use presets::{PRESETS, Preset};
-pub use report::{Accuracy, Advice, FitReport, Transforms};
+pub use report::{Accuracy, Ceiling, FitReport, Transforms};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
 
 /// Everything that is chosen before a fit.
@@ -69,6 +72,13 @@ pub struct Config {
     pub bank: Option<usize>,
     /// Most held-out samples used to calibrate the gate and to prove the result.
     pub calibration: usize,
+    /// Minutes that a fit should take: what a part may choose is cut to keep within, which the
+    /// report notes. `None` cuts nothing, so that a fit is the same on every machine.
+    pub minutes: Option<f64>,
+    /// Held-out samples of either kind that parts were tuned on, which calibrate nothing.
+    #[doc(hidden)]
+    #[serde(default)]
+    pub tuned_on: usize,
 }
 
 impl Default for Config {
@@ -82,6 +92,8 @@ impl Default for Config {
             seed: 0,
             bank: None,
             calibration: PRESETS[0].calibration,
+            minutes: None,
+            tuned_on: 0,
         }
     }
 }

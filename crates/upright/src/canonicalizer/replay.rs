@@ -9,6 +9,7 @@ use super::fitted::Fitted;
 use super::held::Held;
 use super::{Canonicalizer, Config};
 use crate::config::Value;
+use crate::copies;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::gate::{self, Calibration, Case, Look};
@@ -87,15 +88,16 @@ impl Replay {
         let (outputs, labels) = run_rows(&c.model, bank.0, bank.1, &Ok, watch)?;
         let none = || Outputs { logits: Matrix::zeros(0, c.model.classes()), features: vec![] };
         let outputs = outputs.unwrap_or_else(none);
-        let copies = config.copies(&c.model, bank.0, bank.1, &c.space)?;
-        let proposer = config.proposer(c, bank.0, bank.1, watch)?;
+        let transformed = config.copies(&c.model, bank.0, bank.1, &c.space)?;
+        let proposer =
+            config.proposer(c, bank.0, bank.1, copies::usual(c.model.signal()), watch)?;
         let c = &Canonicalizer {
             fitted: Fitted { proposer: proposer.into(), ..c.fitted.clone() },
             ..c.clone()
         };
         let mut replay = Replay {
             bank: outputs,
-            copies,
+            copies: transformed,
             labels,
             head: c.model.head().cloned(),
             inputs: Vec::new(),

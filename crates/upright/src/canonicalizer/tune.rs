@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::fit::{FitData, Watch};
 use super::held::Held;
+use super::plan::Plan;
 use super::replay::{Replay, SCORE, TAP, Worth};
 use super::{Canonicalizer, Config};
 use crate::config::{Param, Part, Value};
@@ -15,6 +16,7 @@ use crate::gate::Case;
 use crate::model::{Model, Tap};
 use crate::reduce::Reduce;
 use crate::role::Role;
+use crate::router::Models;
 use crate::score;
 use crate::tune::{
     Knob, Knobs, Objective, Point, Progress, Protocol, Report, Setup, Subset, Tuned, knobs,
@@ -135,8 +137,8 @@ impl std::fmt::Debug for TuneWatch<'_> {
 }
 
 impl Config {
-    /// Tunes taps, score and search for a model on the half of the held-out data that the
-    /// gate is calibrated on; the half that proves the result is not looked at. Parts that
+    /// Tunes taps, score and search for a model on held-out data that neither calibrate the
+    /// gate nor prove the result. Parts that
     /// learn from copies are not tuned: the preset `search` stands in for them.
     ///
     /// With a log an interrupted tuning resumes and ends as if it had not
@@ -175,7 +177,7 @@ impl Config {
         let scores = tune.protocol().run(setup, log, &mut replay, watch.stop, watch.trial)?;
         drop(replay);
         let mut report = TuneReport {
-            config: self.clone(),
+            config: Config { tuned_on: held.upright.len(), ..self.clone() },
             taps: vec![taps[0].clone()],
             trials: scores.study.all().count(),
             accuracy: values(&scores),
@@ -194,8 +196,9 @@ impl Config {
             return Ok(report);
         }
         let tried = report.config.clone().with(Role::Router, Part::new("none"));
-        let models = load(&report.taps)?.into();
-        let (c, _) = tried.with_bank(&models, data.bank, &bank, watch.watch)?;
+        let models: Models = load(&report.taps)?.into();
+        let plan = Plan::of(&tried, &models.first, bank.len(), &held)?;
+        let (c, _) = tried.with_bank(&models, data.bank, &bank, &plan, watch.watch)?;
         let second = log.map(second_log);
         let setup = Setup::new(
             self.other_knobs(tune)?,
@@ -209,7 +212,7 @@ impl Config {
             time: tune.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
             ..tune.protocol()
         };
-        let held = held.fewer(tune.samples / 3);
+        let held = held.some(tune.samples / 3).0;
         let mut searches = Searches { c, roles: &others, held: &held, worth };
         let found =
             protocol.run(setup, second.as_deref(), &mut searches, watch.stop, watch.trial)?;

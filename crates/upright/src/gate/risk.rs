@@ -89,13 +89,13 @@ fn at_most(k: usize, n: usize, p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// By `scipy.stats`, `binom.cdf(5, 2000, 0.005)` = 0.0667, with 6 0.1298;
-    /// `binom.cdf(14, 2000, 0.01)` = 0.1038, with 13 0.0655.
+    /// By `scipy.stats`, `binom.cdf(5, 2000, 0.005)` = 0.0666, with 6 0.1295;
+    /// `binom.cdf(14, 2000, 0.01)` = 0.1037, with 13 0.0652.
     #[test]
     fn the_most_spoilt_inputs_are_those_of_the_binomial() {
         let limit = |drop| Limit { drop, confidence: 0.9 };
-        assert!((at_most(5, 2000, 0.005) - 0.0667).abs() < 2e-4);
-        assert!((at_most(14, 2000, 0.01) - 0.1038).abs() < 2e-4);
+        assert!((at_most(5, 2000, 0.005) - 0.066_61).abs() < 1e-5);
+        assert!((at_most(14, 2000, 0.01) - 0.103_70).abs() < 1e-5);
         assert_eq!(limit(0.5).most(2000), Some(5));
         assert_eq!(limit(1.0).most(2000), Some(13));
         // 0.99^229 = 0.1001 and 0.99^230 = 0.0991.

@@ -345,9 +345,8 @@ mod tests {
         let upright = vec![case(1.0, 0.5, (7, 7), 7); 100];
         let transformed = [case(3.0, 0.5, (8, 7), 7)];
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let gate = |drop| {
-            choose("best-mix", &calibration, 0.5, Limit { drop, confidence: 0.9 }).unwrap()
-        };
+        let gate =
+            |drop| choose("best-mix", &calibration, 0.5, Limit { drop, confidence: 0.9 }).unwrap();
         assert!(gate(1.0).tau().is_infinite());
         let note = gate(1.0).note().unwrap();
         assert!(note.contains("230 would do, or a limit of 2.3"), "{note}");

@@ -150,6 +150,8 @@ pub struct Bank<'a> {
     pub space: &'a Space,
     /// Bank samples and the model's view of them.
     pub samples: &'a mut dyn Samples,
+    /// Copies to learn from, unless a setting says how many.
+    pub copies: usize,
     /// Seed of everything random in a fit.
     pub seed: u64,
 }

@@ -11,7 +11,7 @@ use crate::outputs::{Cotangents, Head, Outputs};
 use crate::proposer::{self, Proposal, Rating};
 use crate::registry::{Kind, Open, Requires};
 use crate::state::State;
-use crate::tensor::{Matrix, argmax};
+use crate::tensor::{Matrix, Signal, argmax};
 
 mod ash;
 mod bank;
@@ -168,6 +168,11 @@ pub struct Lessons {
 impl Lessons {
     /// Stands for as many inputs as their size allows.
     pub(crate) const AUTO: usize = usize::MAX;
+
+    /// How many inputs that is.
+    pub(crate) fn usual(signal: Signal) -> usize {
+        if signal.large() { 3000 } else { 16_000 }
+    }
 }
 
 impl Default for Lessons {

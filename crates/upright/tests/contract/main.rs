@@ -9,6 +9,7 @@ mod gates;
 mod learned;
 mod params;
 mod readouts;
+mod risk;
 mod roles;
 mod scores;
 mod searches;

@@ -11,13 +11,14 @@ use super::votes::Quarters;
 use super::{Learned, Targets, geometry, steps};
 use crate::config::Settings;
 use crate::copies::{Kind, random_poses};
-use crate::dataset::CHUNK;
+use crate::dataset::{CHUNK, chunk};
 use crate::error::Result;
 use crate::outputs::Outputs;
 use crate::proposer::shapes::{Shape, shape};
 use crate::proposer::{Bank, Proposer};
 use crate::ridge::Normal;
 use crate::seed;
+use crate::tensor::Signal;
 use crate::warp::{View, warp};
 
 /// Most scores that are told apart for every class in every cell; beyond it, classes and cells
@@ -33,11 +34,8 @@ pub(super) const FEWEST: usize = 200;
 pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let classes = bank.samples.classes();
     let (frames, photographs) = frames(bank, classes)?;
-    let copies = match settings.auto("copies") {
-        Some(copies) => copies as usize,
-        None if large(bank)? => 12_000,
-        None => 40_000,
-    };
+    let signal = signal(bank)?;
+    let copies = settings.auto("copies").map_or(bank.copies, |copies| copies as usize);
     let cells = match &frames {
         Frames::Plane { .. } => Some(Cells::Angles),
         Frames::Solid => turns(bank, &frames)?,
@@ -67,7 +65,7 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let found = learned.sum_up(bank, copies)?;
+    let found = learned.sum_up(bank, signal, copies)?;
     match found {
         Ok((mut normal, held)) => {
             let penalty = settings.auto("ridge");
@@ -99,13 +97,14 @@ impl Learned {
     fn sum_up(
         &self,
         bank: &mut Bank,
+        signal: Signal,
         copies: usize,
     ) -> Result<std::result::Result<(Normal, Held), String>> {
         let mut normal: Option<Normal> = None;
         let mut held = Held::new(bank.samples.len(), copies);
         bank.samples.phase("copies", copies);
         let kinds = self.kinds();
-        let mut walk = Walk::new(bank.samples.len(), copies);
+        let mut walk = Walk { chunk: chunk(signal), ..Walk::new(bank.samples.len(), copies) };
         while let Some((round, numbers)) = walk.next() {
             let kind = kinds[round as usize % kinds.len()];
             let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
@@ -115,8 +114,7 @@ impl Learned {
                 if !Normal::fits(row.len(), self.outputs()) {
                     return Ok(Err("its taps have too many features; reduce them".into()));
                 }
-                let normal =
-                    normal.get_or_insert_with(|| Normal::new(row.len(), self.outputs()));
+                let normal = normal.get_or_insert_with(|| Normal::new(row.len(), self.outputs()));
                 let cells = self.cells.weights(place, bank.space);
                 let targets = self.targets(&cells, made.labels[i] as usize);
                 if held.wants(made.samples[i]) {
@@ -130,17 +128,15 @@ impl Learned {
         let count = normal.as_ref().map_or(0, Normal::len);
         Ok(match normal.filter(|_| count >= FEWEST) {
             Some(normal) => Ok((normal, held)),
-            None => {
-                Err(format!("{count} copies with features are too few, {FEWEST} are needed"))
-            }
+            None => Err(format!("{count} copies with features are too few, {FEWEST} are needed")),
         })
     }
 }
 
-/// Whether inputs are so large that a network over them takes its time.
-fn large(bank: &mut Bank) -> Result<bool> {
+/// What inputs are.
+fn signal(bank: &mut Bank) -> Result<Signal> {
     let first = Walk::new(bank.samples.len(), 1).next().map_or(vec![], |w| w.1);
-    Ok(bank.samples.read(&first)?.0.signal().large())
+    Ok(bank.samples.read(&first)?.0.signal())
 }
 
 /// The samples of which copies are made, in rounds over all of them.
@@ -149,15 +145,17 @@ pub(super) struct Walk {
     left: usize,
     at: usize,
     round: u64,
+    /// Most samples at a time.
+    chunk: usize,
 }
 
 impl Walk {
     pub(super) fn new(samples: usize, copies: usize) -> Self {
-        Walk { samples, left: if samples == 0 { 0 } else { copies }, at: 0, round: 0 }
+        Walk { samples, left: if samples == 0 { 0 } else { copies }, at: 0, round: 0, chunk: CHUNK }
     }
 
     pub(super) fn next(&mut self) -> Option<(u64, Vec<usize>)> {
-        let count = CHUNK.min(self.left).min(self.samples - self.at);
+        let count = self.chunk.min(self.left).min(self.samples - self.at);
         if count == 0 {
             return None;
         }

@@ -2,8 +2,8 @@
 //! the regression, tell how far its readings are to be believed, and how often
 //! it finds the pose.
 
-use super::fit::silent;
 use super::Learned;
+use super::fit::silent;
 use crate::copies::Kind;
 use crate::ridge::{Normal, Ridge};
 use crate::stats::log_softmax;

@@ -146,9 +146,7 @@ impl Learned {
     /// The score of a cell over all classes.
     fn over_classes(&self, reading: &[f32], cell: usize) -> f32 {
         match self.targets {
-            Targets::Joint => {
-                (0..self.classes).map(|class| self.score(reading, class, cell)).sum()
-            }
+            Targets::Joint => (0..self.classes).map(|class| self.score(reading, class, cell)).sum(),
             Targets::Apart | Targets::Poses => reading[cell],
         }
     }
@@ -204,8 +202,10 @@ impl Learned {
             u32::from(self.step.is_some()),
             u32::from(self.photographs),
         ];
-        let mut state =
-            State::new().u32("sizes", &numbers).f32("heat", &[self.heat]).with_part("cells.", &self.cells.state());
+        let mut state = State::new()
+            .u32("sizes", &numbers)
+            .f32("heat", &[self.heat])
+            .with_part("cells.", &self.cells.state());
         if let Some(ridge) = &self.ridge {
             state = state.with_part("ridge.", &ridge.state());
         }

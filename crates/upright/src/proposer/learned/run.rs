@@ -61,10 +61,10 @@ impl<'a> Known<'a> {
             best: Vec::new(),
             named: false,
             suggested: Vec::new(),
-            votes: learned.quarters.as_ref().map(|quarters| Votes {
-                readings: vec![None; quarters.len()],
-                ..Votes::default()
-            }),
+            votes: learned
+                .quarters
+                .as_ref()
+                .map(|quarters| Votes { readings: vec![None; quarters.len()], ..Votes::default() }),
         }
     }
 
@@ -255,10 +255,7 @@ impl Known<'_> {
         let said = |class: usize| votes.classes.get(class).map_or(0.0, |v| v * share);
         let raw = self.likely(&identity);
         let others = self.learned.quarters.iter().flat_map(Quarters::others);
-        let rival = others
-            .filter(|p| *p != pose)
-            .map(|p| self.likely(p))
-            .fold(raw, f32::max);
+        let rival = others.filter(|p| *p != pose).map(|p| self.likely(p)).fold(raw, f32::max);
         Rating {
             here: here - raw,
             best: here - best,

@@ -181,31 +181,94 @@ fn solve(
     goal: &dyn Fn(usize) -> f64,
     penalty: f64,
 ) -> Vec<f64> {
-    let width = components.cols() + 1;
+    let inner = components.cols();
+    if rows.is_empty() {
+        return vec![0.0; inner + 1];
+    }
     let own = components.select(rows);
-    let centre = mean(own.iter(), components.cols());
-    let level = rows.iter().map(|&r| goal(r)).sum::<f64>() / rows.len().max(1) as f64;
-    let mut gram = scatter(&own, |_| &centre);
-    let inner = width - 1;
-    for i in 0..inner {
-        gram[i * inner + i] += penalty.max(1e-9);
-    }
-    let mut right = faer::Mat::<f64>::zeros(inner, 1);
-    for (row, x) in rows.iter().zip(own.iter()) {
-        let off = goal(*row) - level;
-        for (i, (x, c)) in x.iter().zip(&centre).enumerate() {
-            right[(i, 0)] += off * (f64::from(*x) - c);
-        }
-    }
-    let mut weights = vec![0.0; width];
-    if let Ok(factor) = MatRef::from_row_major_slice(&gram, inner, inner).llt(Side::Lower) {
-        factor.solve_in_place(&mut right);
-        for i in 0..inner {
-            weights[i] = right[(i, 0)];
-        }
-    }
+    let centre = mean(own.iter(), inner);
+    let count = rows.len() as f64;
+    let level = rows.iter().map(|&r| goal(r)).sum::<f64>() / count;
+    let off: Vec<f64> = rows.iter().map(|&r| goal(r) - level).collect();
+    let penalty = penalty.max(1e-9);
+    let mut weights = if rows.len() < inner {
+        by_rows(&own, &centre, &off, penalty)
+    } else {
+        by_columns(&own, &centre, &off, penalty)
+    };
     let along: f64 = weights.iter().zip(&centre).map(|(w, c)| w * c).sum();
     // A class with few rows keeps to what holds for all.
-    weights[inner] = (level - along) * rows.len() as f64 / (rows.len() as f64 + 1.0);
+    weights.push((level - along) * count / (count + 1.0));
     weights
+}
+
+/// `(X^T X + p)^-1 X^T y` for the centred rows `X`.
+fn by_columns(own: &Matrix, centre: &[f64], off: &[f64], penalty: f64) -> Vec<f64> {
+    let inner = own.cols();
+    let mut gram = scatter(own, |_| centre);
+    for i in 0..inner {
+        gram[i * inner + i] += penalty;
+    }
+    let mut right = vec![0.0; inner];
+    for (off, x) in off.iter().zip(own.iter()) {
+        for ((r, x), c) in right.iter_mut().zip(x).zip(centre) {
+            *r += off * (f64::from(*x) - c);
+        }
+    }
+    solved(&gram, &right)
+}
+
+/// The same as `X^T (X X^T + p)^-1 y`: less work where there are fewer rows than columns.
+fn by_rows(own: &Matrix, centre: &[f64], off: &[f64], penalty: f64) -> Vec<f64> {
+    let n = own.rows();
+    let centred: Vec<Vec<f64>> = own
+        .iter()
+        .map(|row| row.iter().zip(centre).map(|(x, c)| f64::from(*x) - c).collect())
+        .collect();
+    let mut gram = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let dot: f64 = centred[i].iter().zip(&centred[j]).map(|(a, b)| a * b).sum();
+            gram[i * n + j] = dot;
+            gram[j * n + i] = dot;
+        }
+        gram[i * n + i] += penalty;
+    }
+    let dual = solved(&gram, off);
+    let mut weights = vec![0.0; own.cols()];
+    for (a, row) in dual.iter().zip(&centred) {
+        for (w, x) in weights.iter_mut().zip(row) {
+            *w += a * x;
+        }
+    }
+    weights
+}
+
+/// The solution of a symmetric system; zeros if it has none.
+fn solved(gram: &[f64], right: &[f64]) -> Vec<f64> {
+    let n = right.len();
+    let mut solution = faer::Mat::<f64>::from_fn(n, 1, |i, _| right[i]);
+    match MatRef::from_row_major_slice(gram, n, n).llt(Side::Lower) {
+        Ok(factor) => factor.solve_in_place(&mut solution),
+        Err(_) => return vec![0.0; n],
+    }
+    (0..n).map(|i| solution[(i, 0)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_solving_agree() {
+        let numbers: Vec<f32> = (0..30).map(|i| ((i * i) as f32 * 0.37).sin()).collect();
+        let own = Matrix::new(6, 5, numbers).unwrap();
+        let centre = mean(own.iter(), 5);
+        let off = [0.5, -0.5, 0.25, 0.0, -0.75, 0.5];
+        let (a, b) = (by_rows(&own, &centre, &off, 0.3), by_columns(&own, &centre, &off, 0.3));
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
+        }
+        assert!(a.iter().any(|w| w.abs() > 0.05));
+    }
 }

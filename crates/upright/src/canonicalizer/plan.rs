@@ -1,0 +1,175 @@
+//! Planning a fit: how many views it will look at, how long that takes, and
+//! what to cut where it takes too long.
+
+use std::time::Instant;
+
+use super::Config;
+use super::held::Held;
+use crate::copies;
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::gate;
+use crate::model::Model;
+use crate::proposer;
+use crate::role::Role;
+use crate::score::{self, Lessons};
+
+/// Views that a lesson takes.
+const PER_LESSON: usize = 6;
+/// Inputs that are timed.
+const TIMED: usize = 8;
+/// How often the numbers may be halved, and what they are not cut below.
+const HALVINGS: u32 = 4;
+const COPIES: usize = 3000;
+const LESSONS: usize = 500;
+const HELD: usize = 600;
+
+/// What a fit will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// Transformed copies that the proposer learns from, if it may choose how many.
+    pub(super) copies: usize,
+    /// Inputs whose views the score learns from, if it may choose how many.
+    pub(super) lessons: usize,
+    /// Bank samples that the score looks at.
+    bank: usize,
+    /// Held-out inputs, and the views that each takes.
+    pub(super) held: usize,
+    per_held: usize,
+}
+
+impl Plan {
+    /// What a config would do if time did not matter.
+    pub(super) fn of(config: &Config, model: &Model, bank: usize, held: &Held) -> Result<Self> {
+        let signal = model.signal();
+        let lessons = match score::needs(config.part(Role::Score))?.lessons {
+            Lessons::AUTO => Lessons::usual(signal),
+            given => given,
+        };
+        let part = config.part(Role::Proposer);
+        let row = proposer::row(&part.name)?;
+        let copies = match part.resolve(row.params)? {
+            _ if !row.make.copies => 0,
+            settings => settings.auto("copies").map_or(copies::usual(signal), |c| c as usize),
+        };
+        let searched = gate::row(&config.part(Role::Gate).name)?.make.searched;
+        Ok(Plan {
+            copies,
+            lessons,
+            bank: if lessons > 0 { 0 } else { bank },
+            held: held.upright.len(),
+            // The half that calibrates is searched where the gate asks for it, the other half
+            // as the gate lets it; early stops save about half of the views.
+            per_held: 2 + config.budget * if searched { 2 } else { 1 } / 3,
+        })
+    }
+
+    /// Network runs.
+    fn views(&self) -> usize {
+        self.copies + PER_LESSON * self.lessons + self.bank + 2 * self.held * self.per_held
+    }
+
+    /// Half of what it may choose.
+    fn halved(&self, first: &Plan) -> Plan {
+        let half = |now: usize, first: usize, least: usize| (now / 2).max(least.min(first));
+        Plan {
+            copies: half(self.copies, first.copies, COPIES),
+            lessons: half(self.lessons, first.lessons, LESSONS),
+            held: half(self.held, first.held, HELD),
+            ..*self
+        }
+    }
+
+    /// The plan that takes at most about so many seconds, by halves; and the number of halvings.
+    fn within(&self, seconds: f64, per_view: f64) -> Plan {
+        let mut plan = *self;
+        for _ in 0..HALVINGS {
+            if plan.views() as f64 * per_view <= seconds {
+                break;
+            }
+            plan = plan.halved(self);
+        }
+        plan
+    }
+
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        let views = |n: usize, of: &str| format!("{n} views of {of}");
+        if self.copies > 0 {
+            words.push(views(self.copies, "copies"));
+        }
+        if self.lessons > 0 {
+            words.push(views(PER_LESSON * self.lessons, "lessons"));
+        }
+        if self.bank > 0 {
+            words.push(views(self.bank, "the bank"));
+        }
+        words.push(format!("{} to calibrate and prove", 2 * self.held * self.per_held));
+        words.join(", ")
+    }
+}
+
+/// Seconds that a view takes, by a few inputs.
+pub(super) fn seconds_per_view(
+    model: &Model,
+    data: &dyn Dataset,
+    rows: &[usize],
+) -> Result<Option<f64>> {
+    let loaded = data.read(&rows[..TIMED.min(rows.len())])?;
+    if loaded.batch.is_empty() {
+        return Ok(None);
+    }
+    let mut best = f64::INFINITY;
+    for _ in 0..2 {
+        let start = Instant::now();
+        model.run(&loaded.batch)?;
+        best = best.min(start.elapsed().as_secs_f64() / loaded.batch.len() as f64);
+    }
+    Ok(Some(best))
+}
+
+/// The plan of a fit that may take so many minutes, what to say of it, and what was cut.
+pub(super) fn planned(
+    first: Plan,
+    minutes: Option<f64>,
+    per_view: f64,
+) -> (Plan, String, Option<String>) {
+    let plan = minutes.map_or(first, |minutes| first.within(60.0 * minutes, per_view));
+    let time = |plan: &Plan| match plan.views() as f64 * per_view {
+        s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
+        s => format!("{:.0} minutes", s / 60.0),
+    };
+    let said = format!("{}: about {}", plan.words(), time(&plan));
+    let cut = (plan != first).then(|| {
+        format!(
+            "cut to keep within the time: {} instead of {} (about {})",
+            plan.words(),
+            first.words(),
+            time(&first)
+        )
+    });
+    (plan, said, cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 12,000 + 6 * 3,000 + 2 * 1,000 * 7 = 44,000 views; at 20 ms 15 minutes. Halved once:
+    /// 6,000 + 9,000 + 2 * 600 * 7 = 23,400, 7.8 minutes.
+    #[test]
+    fn what_takes_too_long_is_halved_and_said() {
+        let first = Plan { copies: 12_000, lessons: 3000, bank: 0, held: 1000, per_held: 7 };
+        assert_eq!(first.views(), 44_000);
+        let (plan, said, cut) = planned(first, Some(10.0), 0.02);
+        assert_eq!((plan.copies, plan.lessons, plan.held), (6000, 1500, 600));
+        assert!(said.ends_with("8400 to calibrate and prove: about 8 minutes"), "{said}");
+        assert!(cut.unwrap().contains("12000 views of copies"));
+        let (plan, _, cut) = planned(first, Some(20.0), 0.02);
+        assert_eq!((plan, cut), (first, None));
+        let (plan, ..) = planned(first, Some(0.1), 1.0);
+        assert_eq!((plan.copies, plan.lessons, plan.held), (COPIES, LESSONS, HELD));
+        let few = Plan { copies: 500, lessons: 100, held: 50, ..first };
+        assert_eq!(few.halved(&few), few);
+    }
+}

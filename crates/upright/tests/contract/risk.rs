@@ -1,0 +1,151 @@
+//! A loss limit is a promise: gates that keep one keep it on new inputs as
+//! often as they say.
+
+use upright::gate::{self, Calibration, Case};
+use upright::{
+    Config, FitData, Model, ModelOptions, Part, Role, Samples, Silent, TuneConfig, TuneWatch,
+    samples,
+};
+
+/// Everything that is searched of a pool of generated digits: what gates are fitted on.
+struct Pool {
+    upright: Vec<Case>,
+    transformed: Vec<Case>,
+}
+
+const POOL: usize = 500;
+
+impl Pool {
+    /// Searched by a canonicalizer that was fitted on other digits.
+    fn of(config: &Config) -> Self {
+        let model = Model::from_bytes("embedded", samples::glyph_model(), &ModelOptions::default())
+            .unwrap();
+        let bank = samples::digits(900, 1).unwrap();
+        let c = config.fit(model, &FitData::new(&bank), &mut Silent).unwrap();
+        let pool: Samples = samples::digits(POOL, 77).unwrap();
+        let labels = pool.labels().unwrap();
+        let copies = upright::internal::canonicalizer::transformed_copies(
+            pool.batch(),
+            c.space(),
+            &c.config().resample,
+            5,
+        )
+        .unwrap();
+        let cases = |batch: &upright::Batch| -> Vec<Case> {
+            let traces = c.trace(batch).unwrap();
+            let case = |(trace, truth): (&upright::Trace, &u32)| Case {
+                raw: trace.raw_look(),
+                best: c.read(trace).map(|a| a.look),
+                truth: Some(*truth),
+            };
+            traces.iter().zip(labels).map(case).collect()
+        };
+        Pool { upright: cases(pool.batch()), transformed: cases(&copies) }
+    }
+
+    /// As many inputs as asked for, each drawn from the whole pool: new ones of its kind.
+    fn draw(&self, count: usize, seed: u64) -> (Vec<Case>, Vec<Case>) {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as usize % POOL
+        };
+        let rows: Vec<usize> = (0..count).map(|_| next()).collect();
+        let of = |cases: &[Case]| rows.iter().map(|&r| cases[r]).collect();
+        (of(&self.upright), of(&self.transformed))
+    }
+
+    /// Upright inputs of the whole pool that a gate spoils, and transformed ones that it
+    /// answers rightly, in percent. What it mends is not set against what it spoils: that is
+    /// more than what gates promise.
+    fn judge(&self, gate: &dyn gate::Gate) -> (f64, f64) {
+        let right = |case: &Case| {
+            let best = case.best.filter(|&b| gate.search(case.raw) && gate.accept(case.raw, b));
+            case.truth == Some(best.unwrap_or(case.raw).label)
+        };
+        let spoilt = |case: &Case| case.truth == Some(case.raw.label) && !right(case);
+        let percent = |count: usize| 100.0 * count as f64 / POOL as f64;
+        (
+            percent(self.upright.iter().filter(|c| spoilt(c)).count()),
+            percent(self.transformed.iter().filter(|c| right(c)).count()),
+        )
+    }
+}
+
+/// Splits in which more than the limit was spoilt, and the mean accuracy on transformed inputs.
+fn repeated(pool: &Pool, part: &Part, drop: f64, count: usize) -> (usize, f64) {
+    let mut broken = 0;
+    let mut reached = 0.0;
+    for split in 0..100 {
+        let (upright, transformed) = pool.draw(count, split);
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let part = part.clone().number("drop", drop);
+        let (lost, right) = pool.judge(&*gate::fit(&part, &calibration).unwrap());
+        broken += usize::from(lost > drop + 1e-9);
+        reached += right / 100.0;
+    }
+    (broken, reached)
+}
+
+/// A score that mends much and spoils some: its limits have to be chosen well.
+fn config() -> Config {
+    Config { budget: 12, calibration: 100, ..Config::default() }
+        .with(Role::Score, Part::new("knn"))
+        .with(Role::Proposer, Part::new("moments"))
+        .with(Role::Search, Part::new("rivals"))
+        .with(Role::Gate, Part::new("always"))
+}
+
+/// At a confidence of 0.9 at most 10 of 100 splits may lose more than the limit; 17 or more
+/// happen by chance once in fifty times.
+#[test]
+fn limits_hold_as_often_as_they_say() {
+    let pool = Pool::of(&config());
+    let all = Calibration { upright: &pool.upright, transformed: &pool.transformed };
+    let [never, always] =
+        ["never", "always"].map(|name| pool.judge(&*gate::fit(&Part::new(name), &all).unwrap()));
+    assert!(always.0 > 1.0, "a search that spoils nothing tests nothing: {always:?}");
+    for name in ["max-drop", "best-mix"] {
+        for (drop, count) in [(1.0, 300), (1.0, 1200), (3.0, 300)] {
+            let (broken, reached) = repeated(&pool, &Part::new(name), drop, count);
+            assert!(broken <= 16, "{name}, {drop} points, {count} inputs: {broken} of 100");
+            if count > 300 || drop > 1.0 {
+                assert!(reached > never.1 + 2.0, "{name} closes the gate: {reached}");
+            }
+        }
+    }
+}
+
+/// Samples that parts were tuned on do not calibrate the gate.
+#[test]
+fn tuned_parts_keep_limits_too() {
+    let bank = samples::digits(400, 1).unwrap();
+    let load = |taps: &[upright::Tap]| {
+        let options = ModelOptions { taps: taps.to_vec(), ..ModelOptions::default() };
+        Model::from_bytes("embedded", samples::glyph_model(), &options)
+    };
+    let tune = TuneConfig {
+        samples: 20,
+        bank: 200,
+        views: 4,
+        first: 1,
+        second: 1,
+        ..TuneConfig::default()
+    };
+    let mut watch = TuneWatch { watch: &mut Silent, trial: &mut |_| {}, stop: &mut || false };
+    let untuned = config();
+    let tuned = untuned.tune(&tune, &load, &FitData::new(&bank), None, &mut watch).unwrap();
+    let calibrated = |config: &Config| {
+        let c = config
+            .fit(load(&[upright::Tap::auto()]).unwrap(), &FitData::new(&bank), &mut Silent)
+            .unwrap();
+        c.report().calibrated_on
+    };
+    assert_eq!(tuned.config.tuned_on, 20);
+    assert_eq!(calibrated(&untuned), calibrated(&Config { tuned_on: 20, ..untuned }) + 20);
+    let pool = Pool::of(&Config { tuned_on: 0, ..tuned.config });
+    let (broken, _) = repeated(&pool, &Part::new("best-mix"), 1.0, 300);
+    assert!(broken <= 16, "{broken} of 100");
+}
