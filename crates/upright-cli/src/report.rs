@@ -50,6 +50,14 @@ pub enum Failure {
         /// What became of them.
         help: String,
     },
+    /// Model and data that do not go together.
+    #[error("{message}")]
+    Mismatch {
+        /// What was found.
+        message: String,
+        /// What to do about it.
+        help: String,
+    },
     /// A fit that would make upright inputs worse; nothing was written.
     #[error("{sentence}")]
     Harm {
@@ -103,6 +111,7 @@ impl Failure {
             Failure::Reading(e) => e.code(),
             Failure::Data { .. } => "data::unreadable",
             Failure::Partial { .. } => "run::partial",
+            Failure::Mismatch { .. } => "data::mismatch",
             Failure::Harm { .. } => "gate::harm",
             Failure::Closed => "io",
         }
@@ -113,6 +122,7 @@ impl Failure {
         match self {
             Failure::Library(e) => e.hint().as_ref().map(hints::library).unwrap_or_default(),
             Failure::Usage { help, .. }
+            | Failure::Mismatch { help, .. }
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),
             Failure::Reading(e) => e.hint().as_ref().map(hints::words).unwrap_or_default(),

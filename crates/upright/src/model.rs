@@ -156,6 +156,20 @@ impl Model {
         self
     }
 
+    /// The same model with pixels normalised in another way: other channels, scale, mean or
+    /// deviation. What is prepared of a picture stays the same.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn normalising(&self, as_in: &Preprocess) -> Self {
+        let mut other = self.clone();
+        let own = &mut Arc::make_mut(&mut other.description).preprocess;
+        own.channels = as_in.channels;
+        own.scale = as_in.scale;
+        own.mean.clone_from(&as_in.mean);
+        own.std.clone_from(&as_in.std);
+        other
+    }
+
     /// Options that load the same model the same way, whatever lies beside its file.
     #[doc(hidden)]
     pub fn options(&self) -> Options {

@@ -143,8 +143,11 @@ impl Preprocess {
                 return bad(format!("{name} is not finite"), "give plain numbers".into());
             }
         }
-        if self.std.iter().any(|s| *s <= 0.0) || !self.scale.is_finite() || self.scale <= 0.0 {
-            return bad("scale and std must be positive".into(), "give positive numbers".into());
+        if self.std.iter().any(|s| *s <= 0.0) || !self.scale.is_finite() || self.scale == 0.0 {
+            return bad(
+                "scale must not be 0, and std must be positive".into(),
+                "a negative scale turns dark into light".into(),
+            );
         }
         if !(0.0..=1.0).contains(&self.fill) {
             return bad(

@@ -8,6 +8,7 @@ use upright::internal::canonicalizer::{Answered, Posed};
 use upright::{Canonicalizer, Dataset, Share, Verdict};
 use upright_data::Source;
 
+use super::check;
 use super::fit::note;
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
@@ -92,12 +93,16 @@ struct Report {
     upright: Tally,
     transformed: Tally,
     latency: Vec<Percentiles>,
+    /// Mean times of the parts of a decision in milliseconds, and how many were timed: of kept
+    /// inputs, of searched ones.
+    means: [([f64; 5], usize); 2],
     timed: usize,
 }
 
 /// Measures and prints.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let Judged { c, upright, given, .. } = args.judged.open(common)?;
+    check::warn(c.model(), &upright, common)?;
     let other = given.as_ref().unwrap_or(&upright);
     let latency = time(&c, [(&upright, false), (other, given.is_none())], common)?;
     let report = Report {
@@ -109,6 +114,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             None => measure(&c, &upright, true, "transformed", common)?,
         },
         latency: latency.percentiles(),
+        means: [false, true].map(|searched| latency.means(searched)),
         timed: latency.splits.len(),
     };
     for source in std::iter::once(&upright).chain(&given) {
@@ -172,12 +178,27 @@ fn table(report: &Report) -> String {
     line("wrong -> right", up.mended.to_string(), tr.mended.to_string());
     line("right -> wrong", up.harmed.to_string(), tr.harmed.to_string());
     line("searched", up.searched.to_string(), tr.searched.to_string());
-    line("accepted", part(&up.accepted), part(&tr.accepted));
+    line("accepted of these", part(&up.accepted), part(&tr.accepted));
     line("views per input", format!("{:.1}", up.views()), format!("{:.1}", tr.views()));
     line("ms per input", format!("{:.2}", up.ms()), format!("{:.2}", tr.ms()));
-    let _ = writeln!(out, "\n{:18} {:>9} {:>9} {:>9}", "ms per decision", "p50", "p95", "p99");
-    for p in &report.latency {
-        let _ = writeln!(out, "  {:16} {:>9.2} {:>9.2} {:>9.2}", p.part, p.p50, p.p95, p.p99);
+    let [(kept, n), (searched, m)] = &report.means;
+    let heads = [format!("kept ({n})"), format!("searched ({m})")];
+    let _ = write!(out, "\n{:24} {:>12} {:>14}", "ms per decision, mean", heads[0], heads[1]);
+    // Fewer decisions have no 99th percentile.
+    let many = report.timed >= 100;
+    let _ = writeln!(out, "{}", if many { "   all: p50      p95      p99" } else { "" });
+    for (i, p) in report.latency.iter().enumerate() {
+        let mean = |(parts, n): (&[f64; 5], usize)| match n {
+            0 => "-".to_string(),
+            _ => format!("{:.2}", parts.get(i).copied().unwrap_or_else(|| parts.iter().sum())),
+        };
+        let (a, b) = (mean((kept, *n)), mean((searched, *m)));
+        let _ = write!(out, "  {:22} {a:>12} {b:>14}", p.part);
+        let _ = if many {
+            writeln!(out, "  {:>9.2} {:>8.2} {:>8.2}", p.p50, p.p95, p.p99)
+        } else {
+            writeln!(out)
+        };
     }
     let _ = writeln!(
         out,

@@ -266,6 +266,10 @@ fn suggestions(c: &Canonicalizer, trace: &Trace) -> Vec<String> {
 fn clearness(reason: &Reason, verb: &str) -> String {
     let percent = |share: f32| format!("{:.0} %", 100.0 * f64::from(share));
     reason.overtaken.map_or_else(String::new, |o| {
+        if o.plain {
+            let (found, needed) = (number(o.found.into()), number(o.needed.into()));
+            return format!(" Its energy is lower by {found}; {needed} is asked for.");
+        }
         let (found, needed) = (percent(o.found), percent(o.needed));
         format!(" {verb} {found} of the calibration energies; {needed} are asked for.")
     })

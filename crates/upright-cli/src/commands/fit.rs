@@ -10,6 +10,7 @@ use upright::{
 };
 use upright_data::{Source, Split, Want};
 
+use super::check;
 use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
 use super::tune;
 use crate::Common;
@@ -183,6 +184,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         }
         eprintln!("data       {} rows", data.len());
     }
+    check::warn(&model, held_out.as_ref().unwrap_or(&data), common)?;
     let talks = !common.quiet && !common.json;
     let mut bars = Bars { quiet: common.quiet, talks, bar: None };
     let given = FitData {
@@ -191,6 +193,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         transformed: transformed.as_ref().map(|s| s as &dyn Dataset),
     };
     let path = artifact_path(&args.model, args.out.as_ref());
+    // A place that cannot be written to is no reason to fit first.
+    drop(Sink::open(Some(&path))?);
     if let Some(budget) = &args.tune {
         let (tune, log) = (tune::budget(budget)?, tune::log_path(&path));
         let files = (args.model.as_path(), &options);

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod check;
 mod demo;
 mod eval;
 mod explain;
@@ -27,6 +28,9 @@ pub enum Command {
     /// What is in a model: inputs, classes, preprocessing, feature taps
     #[command(after_long_help = inspect::EXAMPLES)]
     Inspect(inspect::Args),
+    /// Whether model and labelled data go together: preprocessing, channels, order of classes
+    #[command(after_long_help = check::EXAMPLES)]
+    Check(check::Args),
     /// Build the artifact: bank, score, gate; ends with a verdict
     #[command(after_long_help = fit::EXAMPLES)]
     Fit(Box<fit::Args>),
@@ -59,6 +63,7 @@ impl Command {
         match self {
             Command::Demo(args) => demo::run(args, common),
             Command::Inspect(args) => inspect::run(args, common),
+            Command::Check(args) => check::run(args, common),
             Command::Fit(args) => fit::run(args, common),
             Command::Predict(args) => predict::run(args, common),
             Command::Eval(args) => eval::run(args, common),

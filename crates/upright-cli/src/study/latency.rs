@@ -12,7 +12,7 @@ use super::budget::sample;
 use crate::report::Result;
 
 /// Most inputs of each kind that are timed.
-const SAMPLE: usize = 40;
+const SAMPLE: usize = 60;
 
 /// Time after which no further input of a kind is timed.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -52,7 +52,7 @@ pub struct Percentiles {
 }
 
 impl Latency {
-    /// Times single inputs, evenly spread over the data: up to 40, or what 8 seconds allow.
+    /// Times single inputs, evenly spread over the data: up to 60, or what 8 seconds allow.
     pub fn measure(c: &Canonicalizer, inputs: &Inputs) -> Result<Self> {
         let (start, mut splits) = (Instant::now(), Vec::new());
         for row in sample(inputs.data, SAMPLE) {

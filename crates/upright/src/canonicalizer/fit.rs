@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::held::Held;
+use super::held::{Held, calibrating};
 use super::plan::{self, Plan};
 use super::report::{Accuracy, Ceiling, Transforms};
 use super::supply::Supply;
@@ -11,6 +11,7 @@ use super::{Canonicalizer, Config, FitReport};
 use crate::copies;
 use crate::dataset::{CHUNK, Dataset, chunk};
 use crate::error::Result;
+use crate::gate;
 use crate::model::Model;
 use crate::outputs::Outputs;
 use crate::proposer::{self, Proposer};
@@ -87,7 +88,7 @@ impl std::fmt::Debug for FitData<'_> {
 impl Config {
     /// Fits a canonicalizer for a model, or for two where the router needs a second one.
     ///
-    /// The gate is calibrated, and the result proven, on halves of the held-out data that
+    /// The gate is calibrated, and the result proven, on parts of the held-out data that
     /// share no sample: data the model was not trained on makes both honest.
     pub fn fit(
         &self,
@@ -100,6 +101,7 @@ impl Config {
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
+        config.rehearse(&held)?;
         let per_view = plan::seconds_per_view(&models.first, data.bank, &bank_rows)?;
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
         let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
@@ -117,6 +119,13 @@ impl Config {
         prove(&c, &mut report, &proof_rows, watch)?;
         c.report = Arc::new(report);
         Ok(c)
+    }
+
+    /// Refuses what can be known to fail before anything expensive is done.
+    fn rehearse(&self, held: &Held) -> Result<()> {
+        let count = |rows: &[usize]| calibrating(rows.len()).saturating_sub(self.tuned_on);
+        let (upright, transformed) = (count(&held.upright), count(&held.transformed));
+        gate::rehearse(self.part(Role::Gate), upright, transformed)
     }
 
     /// Fills the bank and fits what learns from it, score and proposer; the gate stays closed.

@@ -8,6 +8,11 @@ use crate::dataset::{Dataset, Loaded, chunk};
 use crate::error::Result;
 use crate::tensor::Batch;
 
+/// How many of some held-out inputs calibrate; the others prove.
+pub(super) fn calibrating(held: usize) -> usize {
+    (3 * held).div_ceil(5)
+}
+
 /// Held-out inputs of both kinds.
 pub(super) struct Held<'a> {
     pub(super) data: &'a dyn Dataset,
@@ -67,10 +72,11 @@ impl Held<'_> {
         (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
     }
 
-    /// Two halves without a common sample.
+    /// What calibrates and what proves, without a common sample: limits are kept better with
+    /// more of the former.
     pub(super) fn split(self) -> (Self, Self) {
-        let half = |rows: &[usize]| evenly(rows, rows.len().div_ceil(2));
-        let ((a, b), (c, d)) = (half(&self.upright), half(&self.transformed));
+        let share = |rows: &[usize]| evenly(rows, calibrating(rows.len()));
+        let ((a, b), (c, d)) = (share(&self.upright), share(&self.transformed));
         (Held { upright: a, transformed: c, ..self }, Held { upright: b, transformed: d, ..self })
     }
 }

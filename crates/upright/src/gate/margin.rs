@@ -89,6 +89,8 @@ impl Gate for Margin {
 #[derive(Debug, Clone)]
 pub(super) struct Scale {
     margin: f32,
+    /// Whether differences of energies count, not the calibration energies between them.
+    plain: bool,
     energies: Vec<f32>,
 }
 
@@ -97,8 +99,14 @@ impl Scale {
     pub(super) fn new(margin: f32, calibration: &Calibration) -> Self {
         Scale {
             margin,
+            plain: false,
             energies: sorted(calibration.upright.iter().chain(calibration.transformed)),
         }
+    }
+
+    /// Plain differences of energies, which must exceed the margin.
+    pub(super) fn plain(margin: f32) -> Self {
+        Scale { margin, plain: true, energies: Vec::new() }
     }
 
     /// The same scale with another margin.
@@ -108,7 +116,17 @@ impl Scale {
 
     /// Whether `best` is lower than `raw` by the margin.
     pub(super) fn clear(&self, raw: f32, best: f32) -> bool {
-        best < raw && self.overtaken(raw, best) >= self.margin - 1e-6
+        best < raw && self.improvement(raw, best) >= self.margin - self.slack()
+    }
+
+    /// Rounding that is forgiven: shares are counts, differences are taken as they are.
+    fn slack(&self) -> f32 {
+        if self.plain { 0.0 } else { 1e-6 }
+    }
+
+    /// How much better `best` is than `raw`.
+    fn improvement(&self, raw: f32, best: f32) -> f32 {
+        if self.plain { raw - best } else { self.overtaken(raw, best) }
     }
 
     /// The reason of a gate that searches above `tau`, which may be a class's own, and asks
@@ -121,8 +139,9 @@ impl Scale {
         best: Option<Look>,
     ) -> Reason {
         let overtaken = |best: Look| Overtaken {
-            found: self.overtaken(raw.energy, best.energy),
+            found: self.improvement(raw.energy, best.energy),
             needed: self.margin,
+            plain: self.plain,
         };
         Reason {
             searched,
@@ -142,14 +161,16 @@ impl Scale {
 
     /// Adds the scale to what a gate stores.
     pub(super) fn store(&self, state: State) -> State {
-        state.f32("margin", &[self.margin]).f32("scale", &self.energies)
+        let plain = [u32::from(self.plain)];
+        state.f32("margin", &[self.margin]).u32("plain", &plain).f32("scale", &self.energies)
     }
 
     /// The stored scale.
     pub(super) fn read(state: &State) -> Result<Self> {
         let margin = state.read_f32("margin")?.first().copied();
         let margin = margin.ok_or_else(|| damaged("tensor `margin` is empty".into()))?;
-        Ok(Scale { margin, energies: state.read_f32("scale")? })
+        let plain = state.read_u32("plain")?.first() == Some(&1);
+        Ok(Scale { margin, plain, energies: state.read_f32("scale")? })
     }
 }
 
@@ -176,7 +197,7 @@ mod tests {
             let reason = gate.reason(look(8.5), Some(look(best)));
             assert_eq!((reason.searched, reason.tau, reason.class), (true, 4.5, None));
             assert_eq!(reason.accepted, Some(accepted));
-            assert_eq!(reason.overtaken, Some(Overtaken { found, needed: 0.3 }));
+            assert_eq!(reason.overtaken, Some(Overtaken { found, needed: 0.3, plain: false }));
         }
     }
 }

@@ -84,13 +84,16 @@ pub struct Reason {
     pub overtaken: Option<Overtaken>,
 }
 
-/// The share of calibration energies, 0..1, that lie between a view's energy and its input's.
+/// How much lower a view's energy is than its input's: as the share of calibration energies,
+/// 0..1, that lie between them, or as their plain difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overtaken {
-    /// Those that the view overtakes.
+    /// What the view reaches.
     pub found: f32,
     /// The least that the gate accepts.
     pub needed: f32,
+    /// Whether both are differences of energies.
+    pub plain: bool,
 }
 
 /// What became of a held-out input when it was searched.
@@ -178,6 +181,18 @@ pub(crate) fn row(name: &str) -> Result<&'static Kind<Make>> {
 pub fn fit(part: &Part, calibration: &Calibration) -> Result<Box<dyn Gate>> {
     let row = row(&part.name)?;
     (row.make.fit)(&part.resolve(row.params)?, calibration)
+}
+
+/// Whether the named gate can be fitted on so many inputs of either kind, whatever they are
+/// like: to be asked before they are looked at.
+pub(crate) fn rehearse(part: &Part, upright: usize, transformed: usize) -> Result<()> {
+    let case = |i: usize| {
+        let look = |energy: f32| Look { energy, label: 0 };
+        Case { raw: look(i as f32), best: Some(look(i as f32 - 1.0)), truth: Some(0) }
+    };
+    let cases = |count: usize| (0..count).map(case).collect::<Vec<_>>();
+    let (upright, transformed) = (cases(upright), cases(transformed));
+    fit(part, &Calibration { upright: &upright, transformed: &transformed }).map(|_| ())
 }
 
 /// Restores the named gate.

@@ -61,15 +61,22 @@ struct Flip {
 /// gate believes them: only its threshold moves. Inputs without a label or without a search are
 /// left out.
 pub fn curve(gate: &dyn Gate, cases: &Calibration) -> Vec<Point> {
-    sweep(cases, |raw, best| gate.accept(raw, best))
+    sweep(cases, |raw, _| raw.energy, |raw, best| gate.accept(raw, best))
 }
 
-fn sweep(calibration: &Calibration, accept: impl Fn(Look, Look) -> bool) -> Vec<Point> {
+/// Every threshold of a number of raw and best: above it, views are believed where `accept`
+/// says so.
+fn sweep(
+    calibration: &Calibration,
+    number: impl Fn(Look, Look) -> f32,
+    accept: impl Fn(Look, Look) -> bool,
+) -> Vec<Point> {
     let flip = |upright: bool, case: &Case| {
         let (truth, best) = (case.truth?, case.best?);
         let raw = case.raw;
         let after = if accept(raw, best) { best.label } else { raw.label } == truth;
-        Some(Flip { energy: raw.energy, upright, kept: raw.label == truth, searched: after })
+        let energy = number(raw, best);
+        Some(Flip { energy, upright, kept: raw.label == truth, searched: after })
     };
     let mut flips: Vec<Flip> = calibration.upright.iter().filter_map(|c| flip(true, c)).collect();
     flips.extend(calibration.transformed.iter().filter_map(|c| flip(false, c)));
@@ -110,15 +117,18 @@ fn sweep(calibration: &Calibration, accept: impl Fn(Look, Look) -> bool) -> Vec<
 
 /// The margins that are tried.
 const MARGINS: [f32; 12] = [0.0, 0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6];
-/// The margin where there are too few inputs to choose it by some that the limit is not tested
-/// on.
-const USUAL: f32 = 0.05;
-/// Upright inputs from which on every fourth chooses the margin.
+/// Upright inputs from which on every fourth chooses how improvements are measured.
 const MANY: usize = 800;
+/// Points of accuracy that may be lost for searching less.
+const SAVING: f64 = 0.1;
 
-/// The threshold with the best accuracy at a share of transformed inputs that keeps a limit on
-/// what upright inputs lose. The margin is chosen by inputs that the limit is not tested on.
-/// The `never` end always qualifies.
+/// Threshold and margin with the best accuracy at a share of transformed inputs that keep a
+/// limit on what upright inputs lose. The `never` end always qualifies.
+///
+/// Two ways are known: to search all and believe what is lower by a plain difference, on which
+/// the limit is tested; or to believe what clears a margin on the quantile scale, and test the
+/// limit on the threshold of the search. Which is better, and which margin, is chosen by inputs
+/// that the limit is not tested on; where there are few, the first way is taken.
 pub(super) fn choose(
     gate: &str,
     calibration: &Calibration,
@@ -146,37 +156,58 @@ pub(super) fn choose(
         own.map(|(_, case)| *case).collect()
     };
     let (pilot, tested) = (part(true), part(false));
-    let (scale, margin) = if pilot.is_empty() {
-        let all = Calibration { upright: &tested, transformed: &transformed };
-        (Scale::new(0.0, &all), USUAL)
-    } else {
-        let some = Calibration { upright: &pilot, transformed: &transformed };
-        let margin = best(&some, share, |p| p.cautious_drop() <= limit.drop).margin;
-        (Scale::new(0.0, &some), margin)
-    };
-    let scale = scale.with(margin);
+    let pilot = Calibration { upright: &pilot, transformed: &transformed };
     let tested = Calibration { upright: &tested, transformed: &transformed };
-    let points = sweep(&tested, |raw, best| scale.clear(raw.energy, best.energy));
-    let most = limit.most(tested.upright.len());
-    let kept = points
-        .iter()
-        .take_while(|p| p.tau == f32::INFINITY || most.is_some_and(|most| p.harmed <= most));
-    let chosen = finest(kept, share).unwrap_or(&points[0]);
-    let wanted = finest(points.iter(), share).unwrap_or(chosen);
-    let note = cost(chosen, wanted, limit, tested.upright.len(), upright.len());
+    let by_margin = many
+        .then(|| best(&pilot, share, |p| p.cautious_drop() <= limit.drop))
+        .filter(|by_margin| by_margin.value > by_difference(&pilot, share, limit.drop) + SAVING);
+    let n = tested.upright.len();
+    let most = limit.most(n);
+    let kept = |p: &&Point| p.tau == f32::INFINITY || most.is_some_and(|m| p.harmed <= m);
+    let (scale, points) = if let Some(Best { margin, .. }) = by_margin {
+        let scale = Scale::new(margin, &pilot);
+        let points = thresholds(&tested, &scale);
+        (scale, points)
+    } else {
+        let points = differences(&tested);
+        let chosen = finest(points.iter().take_while(kept), share, 0.0).unwrap_or(&points[0]);
+        // What equals the threshold is not above it.
+        (Scale::plain(chosen.tau.next_up().max(0.0)), points)
+    };
+    // For a difference that keeps the limit every threshold of the search keeps it.
+    let taus = thresholds(&tested, &scale);
+    let chosen = finest(taus.iter().take_while(kept), share, SAVING).unwrap_or(&taus[0]);
+    let wanted = finest(points.iter(), share, 0.0).unwrap_or(chosen);
+    let note = cost(chosen, wanted, limit, n, upright.len());
     Ok(Margin::new(chosen.tau, scale).noting(note))
 }
 
-/// The point with the best accuracy at a share of transformed inputs; of equals, the one that
-/// searches least.
-fn finest<'a>(points: impl Iterator<Item = &'a Point>, share: f64) -> Option<&'a Point> {
-    let mut found: Option<&Point> = None;
-    for p in points {
-        if found.is_none_or(|f| p.mixed(share) > f.mixed(share) + 1e-9) {
-            found = Some(p);
-        }
-    }
-    found
+/// What comes of thresholds of the search where views are believed that clear a scale.
+fn thresholds(cases: &Calibration, scale: &Scale) -> Vec<Point> {
+    sweep(cases, |raw, _| raw.energy, |raw, best| scale.clear(raw.energy, best.energy))
+}
+
+/// What comes of believing views that are lower by more than a difference, from none to all.
+fn differences(cases: &Calibration) -> Vec<Point> {
+    sweep(cases, |raw, best| raw.energy - best.energy, |raw, best| best.energy < raw.energy)
+}
+
+/// Accuracy in percent with the best difference that loses at most `drop` points.
+fn by_difference(cases: &Calibration, share: f64, drop: f64) -> f64 {
+    let points = differences(cases);
+    let kept = points.iter().filter(|p| p.tau == f32::INFINITY || p.cautious_drop() <= drop);
+    finest(kept, share, 0.0).map_or(f64::NEG_INFINITY, |p| p.mixed(share))
+}
+
+/// Among points from `never` on, the first whose accuracy at a share of transformed inputs is
+/// within `saving` points of the best: it searches least.
+fn finest<'a>(
+    points: impl Iterator<Item = &'a Point> + Clone,
+    share: f64,
+    saving: f64,
+) -> Option<&'a Point> {
+    let most = points.clone().map(|p| p.mixed(share)).fold(f64::NEG_INFINITY, f64::max);
+    points.into_iter().find(|p| p.mixed(share) >= most - saving - 1e-9)
 }
 
 /// What a limit costs, and what would lift it.
@@ -238,7 +269,7 @@ fn best(calibration: &Calibration, share: f64, allowed: impl Fn(&Point) -> bool)
     let mut best = Best { value: f64::NEG_INFINITY, searched: 0, margin: 0.0 };
     for &margin in MARGINS.iter().rev() {
         let trial = scale.with(margin);
-        for p in sweep(calibration, |raw, best| trial.clear(raw.energy, best.energy)) {
+        for p in thresholds(calibration, &trial) {
             if p.tau < f32::INFINITY && !allowed(&p) {
                 continue;
             }
