@@ -11,7 +11,7 @@ pub const ABOUT: &str =
 /// Groups of commands, in the order in which one meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Try it", &["demo"]),
-    ("Set up", &["inspect", "fit"]),
+    ("Set up", &["inspect", "check", "fit"]),
     ("Use", &["predict"]),
     ("Understand", &["eval", "report", "explain", "list"]),
     ("Parts", &["score", "warp"]),

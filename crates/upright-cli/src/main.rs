@@ -38,8 +38,8 @@ pub struct Common {
     /// Seed of everything random
     #[arg(long, global = true, default_value_t = 0, value_name = "N")]
     pub seed: u64,
-    /// Threads to use [default: all cores]
-    #[arg(long, global = true, value_name = "N")]
+    /// Threads to use, at most 256 [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = threads)]
     pub threads: Option<std::num::NonZeroUsize>,
     /// What runs the model: rten, ort (ONNX Runtime) or auto, the fastest that is there
     /// [default: what an artifact was fitted with, else auto]
@@ -69,6 +69,14 @@ fn main() -> ExitCode {
             failure.print(cli.common.json);
             ExitCode::from(failure.exit())
         }
+    }
+}
+
+/// Reads a number of threads that a machine can have.
+fn threads(text: &str) -> std::result::Result<std::num::NonZeroUsize, String> {
+    match text.parse::<std::num::NonZeroUsize>() {
+        Ok(count) if count.get() <= 256 => Ok(count),
+        _ => Err("give a number from 1 to 256".into()),
     }
 }
 

@@ -19,6 +19,8 @@ struct Place {
     file: File,
     temporary: PathBuf,
     path: PathBuf,
+    /// Whether what was written stays if it is never finished.
+    stays: bool,
 }
 
 impl Sink {
@@ -36,11 +38,30 @@ impl Sink {
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
+        Sink::through(path, path.with_file_name(hidden), false)
+    }
+
+    /// The same, but what was written before an interruption stays, as `NAME.partial`.
+    pub fn open_growing(path: Option<&Path>) -> Result<Self> {
+        let Some((path, name)) = path.and_then(|p| Some((p, p.file_name()?))) else {
+            return Sink::open(path);
+        };
+        let mut partial = name.to_os_string();
+        partial.push(".partial");
+        Sink::through(path, path.with_file_name(partial), true)
+    }
+
+    fn through(path: &Path, temporary: PathBuf, stays: bool) -> Result<Self> {
         let file = File::create(&temporary).map_err(|e| Failure::io(path, e))?;
         let writer = file.try_clone().map_err(|e| Failure::io(path, e))?;
-        let place = Place { file, temporary, path: path.into() };
+        let place = Place { file, temporary, path: path.into(), stays };
         Ok(Sink { out: BufWriter::new(Box::new(writer)), place: Some(place) })
+    }
+
+    /// Hands on what was written so far.
+    pub fn flush(&mut self) -> Result<()> {
+        let done = self.out.flush();
+        done.map_err(|e| self.failure(e))
     }
 
     /// Writes bytes.
@@ -76,7 +97,7 @@ impl Sink {
 
 impl Drop for Sink {
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
+        if let Some(place) = self.place.take().filter(|p| !p.stays) {
             std::fs::remove_file(&place.temporary).ok();
         }
     }
@@ -113,6 +134,16 @@ impl Rows {
     /// Opens the path, or standard output if there is none.
     pub fn open(path: Option<&Path>, format: Format) -> Result<Self> {
         Ok(Rows { sink: Sink::open(path)?, format, headed: false })
+    }
+
+    /// The same, but rows written before an interruption stay, in `NAME.partial`.
+    pub fn open_growing(path: Option<&Path>, format: Format) -> Result<Self> {
+        Ok(Rows { sink: Sink::open_growing(path)?, format, headed: false })
+    }
+
+    /// Hands on the rows so far.
+    pub fn flush(&mut self) -> Result<()> {
+        self.sink.flush()
     }
 
     /// Writes a record: a struct of plain fields. For CSV, nested fields are refused;
@@ -164,6 +195,24 @@ mod tests {
         Row { path: "a, b.png", label: 3, energy: -1.5, class: None },
         Row { path: "c.png", label: 0, energy: 0.1, class: Some("cat") },
     ];
+
+    #[test]
+    fn rows_that_were_never_finished_stay_under_a_clear_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let mut rows = Rows::open_growing(Some(&path), Format::Csv).unwrap();
+        rows.write(&ROWS[0]).unwrap();
+        rows.flush().unwrap();
+        drop(rows);
+        let partial = std::fs::read_to_string(folder.path().join("rows.csv.partial")).unwrap();
+        assert_eq!(partial.lines().count(), 2);
+        assert!(!path.exists());
+        let mut rows = Rows::open_growing(Some(&path), Format::Csv).unwrap();
+        rows.write(&ROWS[1]).unwrap();
+        rows.finish().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(std::fs::read_to_string(path).unwrap().contains("c.png"));
+    }
 
     fn written(name: &str) -> String {
         let folder = tempfile::tempdir().unwrap();

@@ -35,6 +35,18 @@ impl Prepare {
         Prepare { signal, apply: Box::new(apply) }
     }
 
+    /// The same, but a picture of a size that the model cannot take is one row that cannot be
+    /// used, not the end of the reading.
+    #[must_use]
+    pub fn leniently(self) -> Self {
+        let apply = self.apply;
+        let lenient = move |item| match apply(item) {
+            Err(e @ Error::Picture { .. }) => Ok(Err(Unusable::from(e.to_string()))),
+            other => other,
+        };
+        Prepare { signal: self.signal, apply: Box::new(lenient) }
+    }
+
     /// Makes sketches or clouds of exactly the points that a signal has.
     pub fn for_points(signal: Signal, seed: u64) -> Self {
         let apply = move |item| match (item, signal) {

@@ -25,7 +25,7 @@ use crate::router::Models;
 use crate::state::{Data, Stored};
 
 /// The format this version writes.
-pub const FORMAT: u64 = 3;
+pub const FORMAT: u64 = 4;
 
 /// Largest artifact that is read: 8 GiB.
 pub const LARGEST: u64 = 8 << 30;
@@ -124,15 +124,22 @@ impl Artifact {
         Ok(Artifact { manifest, states })
     }
 
+    /// Whether it was fitted on the model of a fingerprint.
+    #[doc(hidden)]
+    pub fn check_model(&self, fingerprint: &str) -> Result<()> {
+        let (fitted, given) = (&self.manifest.model, fingerprint);
+        if fitted == given {
+            return Ok(());
+        }
+        let start = |s: &str| s.chars().take(8).collect();
+        Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) })
+    }
+
     /// Joins the artifact with its model, which must be the one it was fitted on, and with
     /// the second one, if it was fitted with one.
     pub fn join(self, models: impl Into<Models>) -> Result<Canonicalizer> {
         let mut models = models.into();
-        let (fitted, given) = (&self.manifest.model, models.first.fingerprint());
-        if fitted != given {
-            let start = |s: &str| s.chars().take(8).collect();
-            return Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) });
-        }
+        self.check_model(models.first.fingerprint())?;
         models.first = models.first.with_class_names(self.manifest.classes);
         Canonicalizer::restore(models, self.manifest.config, self.manifest.report, &self.states)
     }

@@ -8,7 +8,7 @@ use crate::tensor::{Batch, Signal};
 pub const CHUNK: usize = 128;
 
 /// Rows of such signals worked on at a time: fewer of large ones, which take their time.
-pub(crate) fn chunk(signal: Signal) -> usize {
+pub fn chunk(signal: Signal) -> usize {
     if signal.large() { CHUNK / 4 } else { CHUNK }
 }
 

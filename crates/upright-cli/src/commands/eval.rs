@@ -9,7 +9,7 @@ use upright::{Canonicalizer, Dataset, Share, Verdict};
 use upright_data::Source;
 
 use super::check;
-use super::fit::note;
+use super::fit::{errors_path, note};
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
 use crate::progress::Progress;
@@ -101,7 +101,7 @@ struct Report {
 
 /// Measures and prints.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let Judged { c, upright, given, .. } = args.judged.open(common)?;
+    let Judged { c, upright, given, artifact, .. } = args.judged.open(common)?;
     check::warn(c.model(), &upright, common)?;
     let other = given.as_ref().unwrap_or(&upright);
     let latency = time(&c, [(&upright, false), (other, given.is_none())], common)?;
@@ -118,7 +118,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         timed: latency.splits.len(),
     };
     for source in std::iter::once(&upright).chain(&given) {
-        note(source, common)?;
+        note(source, &errors_path(&artifact), common)?;
     }
     let text = if common.json {
         serde_json::to_string(&report).unwrap_or_default() + "\n"

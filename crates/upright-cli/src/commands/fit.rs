@@ -11,7 +11,7 @@ use upright::{
 use upright_data::{Source, Split, Want};
 
 use super::check;
-use super::setup::{ModelArgs, PartArgs, artifact_path, note_gradient, open};
+use super::setup::{ModelArgs, PartArgs, artifact_path, check_place, note_gradient, open};
 use super::tune;
 use crate::Common;
 use crate::data::{self, DataArgs};
@@ -195,6 +195,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let path = artifact_path(&args.model, args.out.as_ref());
     // A place that cannot be written to is no reason to fit first.
     drop(Sink::open(Some(&path))?);
+    check_place(&path, &model)?;
     if let Some(budget) = &args.tune {
         let (tune, log) = (tune::budget(budget)?, tune::log_path(&path));
         let files = (args.model.as_path(), &options);
@@ -219,7 +220,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let fitted = config.fit(Models { first: model, second }, &given, &mut bars);
     drop(bars);
     for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
-        note(source, common)?;
+        note(source, &errors_path(&path), common)?;
     }
     let fitted = fitted?;
     note_gradient(&fitted, common)?;
@@ -319,13 +320,18 @@ fn talk_tuned(tuned: &TuneReport, log: &Path) {
 }
 
 /// Prints what is worth saying about a data set and lists its unreadable rows.
-pub fn note(source: &Source, common: &Common) -> Result<()> {
+pub fn note(source: &Source, errors: &Path, common: &Common) -> Result<()> {
     if !common.quiet {
         for note in source.notes() {
             Note::from(&note).print(common.json);
         }
     }
-    data::write_skipped(&source.skipped(), Path::new("errors.jsonl"))
+    data::write_skipped(&source.skipped(), errors)
+}
+
+/// Where unreadable rows are listed: beside what a command writes or reads.
+pub fn errors_path(beside: &Path) -> PathBuf {
+    beside.with_file_name("errors.jsonl")
 }
 
 fn talk(report: &FitReport, apart: bool) {

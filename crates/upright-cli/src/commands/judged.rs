@@ -6,7 +6,7 @@ use upright::Canonicalizer;
 use upright_data::{Source, Want};
 
 use super::predict::OtherParts;
-use super::setup::{artifact_path, load_with_digest, note_gradient, open};
+use super::setup::{SizeArgs, artifact_path, load_with_digest, note_gradient, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::report::Result;
@@ -26,6 +26,8 @@ pub struct JudgedArgs {
     artifact: Option<PathBuf>,
     #[command(flatten)]
     other: OtherParts,
+    #[command(flatten)]
+    sizes: SizeArgs,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -49,7 +51,7 @@ impl JudgedArgs {
     pub fn open(&self, common: &Common) -> Result<Judged> {
         let artifact = artifact_path(&self.model, self.artifact.as_ref());
         let second = self.other.switch.as_ref();
-        let (c, digest) = load_with_digest(&self.model, second, &artifact, common)?;
+        let (c, digest) = load_with_digest(&self.model, second, &artifact, &self.sizes, common)?;
         let c = self.other.apply(c)?;
         note_gradient(&c, common)?;
         let read = |path: &PathBuf| {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::internal::dataset::CHUNK;
+use upright::internal::dataset::chunk;
 use upright::{Batch, Canonicalizer, Dataset, Prediction, Verdict, View, warp};
 use upright_data::{Source, Want};
 
-use super::fit::note;
+use super::fit::{errors_path, note};
 use super::roles::OtherRoleArgs;
-use super::setup::{artifact_path, load, note_gradient, open};
+use super::setup::{SizeArgs, artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::progress::Progress;
@@ -50,6 +50,8 @@ pub struct Args {
     logits: bool,
     #[command(flatten)]
     other: OtherParts,
+    #[command(flatten)]
+    sizes: SizeArgs,
     #[command(flatten)]
     reading: DataArgs,
 }
@@ -112,19 +114,26 @@ struct Row<'a> {
 /// Classifies and writes rows.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let c = args.other.apply(load(&args.model, args.other.switch.as_ref(), &artifact, common)?)?;
+    let c = args.other.apply(load(
+        &args.model,
+        args.other.switch.as_ref(),
+        &artifact,
+        &args.sizes,
+        common,
+    )?)?;
     note_gradient(&c, common)?;
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);
     let usual = if common.json { Format::Jsonl } else { Format::Csv };
-    let mut rows = Rows::open(args.out.as_deref(), args.format.or(by_name).unwrap_or(usual))?;
+    let format = args.format.or(by_name).unwrap_or(usual);
+    let mut rows = Rows::open_growing(args.out.as_deref(), format)?;
     if let Some(folder) = &args.views {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, e))?;
     }
     let bar = Progress::start("predict", source.len(), common.quiet);
     let all: Vec<usize> = (0..source.len()).collect();
     let (mut done, mut searched) = (0, 0);
-    for chunk in all.chunks(CHUNK) {
+    for chunk in all.chunks(chunk(c.model().signal())) {
         let loaded = source.read(chunk)?;
         let predictions = c.predict(&loaded.batch)?;
         for (i, (p, &row)) in predictions.iter().zip(&loaded.rows).enumerate() {
@@ -133,6 +142,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
                 save_view(folder, &source, row, &c, &loaded.batch, i, p)?;
             }
         }
+        rows.flush()?;
         done += predictions.len();
         searched += predictions.iter().filter(|p| p.searched()).count();
         bar.advance(chunk.len());
@@ -140,14 +150,15 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     drop(bar);
     rows.finish()?;
-    note(&source, common)?;
+    let errors = errors_path(args.out.as_deref().unwrap_or(&artifact));
+    note(&source, &errors, common)?;
     match source.skipped_count() {
         0 => Ok(()),
         failed => Err(Failure::Partial {
             failed,
             total: done + failed,
             what: format!("{} have no row", c.model().signal().kind().plural()),
-            help: "they are listed in `errors.jsonl`".into(),
+            help: format!("they are listed in `{}`", errors.display()),
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use upright::{Batch, Canonicalizer, Role, Transforms, Verdict, View, warp};
 
-use super::fit::note;
+use super::fit::{errors_path, note};
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
 use crate::figure;
@@ -79,7 +79,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     };
     let page = make(&c, &inputs, &names, common)?;
     for source in std::iter::once(&upright).chain(&given) {
-        note(source, common)?;
+        note(source, &errors_path(&args.out), common)?;
     }
     write(&page, &args.out, args.csv.as_deref())?;
     if common.json {

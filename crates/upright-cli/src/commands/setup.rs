@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use upright::Models;
+use upright::internal::onnx::Graph;
 use upright::internal::router;
 use upright::{
     Artifact, Canonicalizer, Config, Model, ModelOptions, Overrides, Padding, Preset, Reduce,
@@ -14,6 +15,34 @@ use super::roles::RoleArgs;
 use crate::Common;
 use crate::data::DataArgs;
 use crate::report::{Failure, Note, Result};
+
+/// How pictures are brought to the size that a model takes.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub struct SizeArgs {
+    /// Shorter side, or rows x columns as in 224x320, that images are resized to [default: as
+    /// fitted]
+    #[arg(long, value_name = "SIZE")]
+    resize: Option<String>,
+    /// Size of the centre that is kept after resizing [default: as fitted]
+    #[arg(long, value_name = "SIZE")]
+    crop: Option<String>,
+    /// Size that images are padded to with zeros [default: as fitted]
+    #[arg(long, value_name = "SIZE")]
+    pad: Option<String>,
+}
+
+impl SizeArgs {
+    fn overrides(&self) -> Result<Overrides> {
+        let mut overrides = Overrides::default();
+        for (key, text) in [("resize", &self.resize), ("crop", &self.crop), ("pad", &self.pad)] {
+            if let Some(text) = text {
+                overrides.set(key, text)?;
+            }
+        }
+        Ok(overrides)
+    }
+}
 
 /// How to load a model.
 #[derive(Debug, Clone, clap::Args)]
@@ -198,12 +227,21 @@ pub fn split_setting(text: &str) -> Result<(&str, Value)> {
     }
 }
 
-/// The artifact that goes with a model unless another is named: `MODEL.upright` without
-/// the model's own ending, in the current folder.
+/// The artifact that goes with a model unless another is named: beside it, `.upright` in
+/// place of its own ending.
 pub fn artifact_path(model: &Path, given: Option<&PathBuf>) -> PathBuf {
-    given.cloned().unwrap_or_else(|| {
-        PathBuf::from(model.file_stem().unwrap_or(model.as_os_str())).with_extension("upright")
-    })
+    given.cloned().unwrap_or_else(|| model.with_extension("upright"))
+}
+
+/// Refuses to write over the artifact of another model.
+pub fn check_place(path: &Path, model: &Model) -> Result<()> {
+    match Artifact::read(path) {
+        Ok(old) if old.check_model(model.fingerprint()).is_err() => Err(Failure::usage(
+            format!("`{}` belongs to another model", path.display()),
+            "name another file with `--out`, or remove it first",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Reads an artifact and joins it with its model, and with its second one if it has one.
@@ -211,9 +249,10 @@ pub fn load(
     model: &Path,
     second: Option<&PathBuf>,
     artifact: &Path,
+    sizes: &SizeArgs,
     common: &Common,
 ) -> Result<Canonicalizer> {
-    Ok(load_with_digest(model, second, artifact, common)?.0)
+    Ok(load_with_digest(model, second, artifact, sizes, common)?.0)
 }
 
 /// The same, with the artifact's digest.
@@ -221,6 +260,7 @@ pub fn load_with_digest(
     model: &Path,
     second: Option<&PathBuf>,
     artifact: &Path,
+    sizes: &SizeArgs,
     common: &Common,
 ) -> Result<(Canonicalizer, String)> {
     if !artifact.exists() {
@@ -230,12 +270,17 @@ pub fn load_with_digest(
         ));
     }
     let artifact = Artifact::read(artifact)?;
+    // The settings of another model may not even load this one.
+    artifact.check_model(Graph::load(model)?.fingerprint())?;
     let router = &artifact.manifest.config.part(Role::Router).name;
     check_second(router::row(router)?.make.second, second.is_some())?;
     let mut options = ModelOptions {
         threads: common.threads.map(std::num::NonZeroUsize::get),
         ..artifact.manifest.options.clone()
     };
+    if let Some(own) = &mut options.exact {
+        *own = sizes.overrides()?.over(own);
+    }
     if let Some(engine) = &common.engine {
         let row = upright::engine::row(engine)?;
         if row.name != options.engine {
@@ -276,7 +321,9 @@ pub fn open(
     common: &Common,
 ) -> Result<Source> {
     let options = args.options(want, model.signal(), Some(model.classes()), common.seed);
-    Ok(upright_data::open(paths, &options, Prepare::for_model(model, common.seed))?)
+    let prepare = Prepare::for_model(model, common.seed);
+    let prepare = if want == Want::Inputs { prepare.leniently() } else { prepare };
+    Ok(upright_data::open(paths, &options, prepare)?)
 }
 
 /// Says so if a search that follows gradients has none to follow.

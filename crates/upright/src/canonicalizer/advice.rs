@@ -104,6 +104,8 @@ impl FitReport {
 
     /// Why little is gained, where that is so and known.
     fn why(&self) -> Option<String> {
+        // Measured where little is gained.
+        self.ceiling?;
         let mut reasons = Vec::new();
         if let Some(auroc) = self.auroc.filter(|&a| a < SEPARATES) {
             reasons.push(format!(

@@ -105,6 +105,23 @@ impl Overrides {
         }
     }
 
+    /// A preprocessing with these settings in place of its own.
+    #[doc(hidden)]
+    pub fn over(&self, own: &Preprocess) -> Preprocess {
+        let said = self.clone();
+        Preprocess {
+            resize: said.resize.or(own.resize),
+            filter: said.filter.unwrap_or(own.filter),
+            crop: said.crop.or(own.crop),
+            pad: said.pad.or(own.pad),
+            fill: said.fill.unwrap_or(own.fill),
+            channels: said.channels.unwrap_or(own.channels),
+            scale: said.scale.unwrap_or(own.scale),
+            mean: said.mean.unwrap_or_else(|| own.mean.clone()),
+            std: said.std.unwrap_or_else(|| own.std.clone()),
+        }
+    }
+
     /// What the model's own metadata says; entries that mean something else are skipped.
     pub(crate) fn from_metadata(graph: &Graph) -> Overrides {
         let mut found = Overrides::default();

@@ -1,0 +1,137 @@
+//! The first contact with a model and data that were never met: the truth about
+//! whether they go together, early refusals, verdicts that rest on enough.
+
+use std::fs;
+
+use crate::support::{FIT, Ran, digits, model, upright};
+use tempfile::{TempDir, tempdir};
+
+fn ready(count: usize) -> TempDir {
+    let folder = tempdir().unwrap();
+    model(folder.path());
+    digits(folder.path(), "train", count, 1);
+    folder
+}
+
+fn said(ran: &Ran, code: i32, words: &[&str]) {
+    assert_eq!(ran.code, code, "{}\n{}", ran.out, ran.err);
+    // Long messages are broken into lines, which may be marked at their edge.
+    let told = format!("{} {}", ran.out, ran.err).replace('│', " ");
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in words {
+        assert!(told.contains(words), "`{words}` is not in: {told}");
+    }
+}
+
+#[test]
+fn a_model_and_its_data_go_together() {
+    let folder = ready(100);
+    let ran = upright(folder.path(), &["check", "model.onnx", "train"]);
+    said(&ran, 0, &["labelled inputs", "as configured", "model and data go together"]);
+}
+
+#[test]
+fn wrong_preprocessing_is_told_with_the_flags_that_mend_it() {
+    let folder = ready(200);
+    let inverted = ["model.onnx", "train", "--scale=-1/255", "--mean=-1", "--std", "1"];
+    let ran = upright(folder.path(), &[&["check"], &inverted[..]].concat());
+    said(&ran, 3, &["data::mismatch", "as configured", "% with `--scale 1/255 --mean 0 --std 1`"]);
+    let few = ["--budget", "4", "--calibration", "40", "--score", "energy", "--accept-harm=100"];
+    let ran = upright(folder.path(), &[&["fit"], &inverted[..], &few].concat());
+    said(&ran, 0, &["data::mismatch", "% with `--scale 1/255 --mean 0 --std 1`"]);
+}
+
+#[test]
+fn an_order_of_classes_other_than_the_models_is_told() {
+    let folder = ready(100);
+    let train = folder.path().join("train");
+    // 0 -> 1 -> ... -> 9 -> 0: every label is one too high, but for the last.
+    fs::rename(train.join("9"), train.join("kept")).unwrap();
+    for class in (0..9).rev() {
+        fs::rename(train.join(class.to_string()), train.join((class + 1).to_string())).unwrap();
+    }
+    fs::rename(train.join("kept"), train.join("0")).unwrap();
+    let ran = upright(folder.path(), &["check", "model.onnx", "train"]);
+    said(&ran, 3, &["labels look shifted", "-1"]);
+    for (a, b) in [("0", "5"), ("1", "7"), ("2", "9")] {
+        fs::rename(train.join(a), train.join("kept")).unwrap();
+        fs::rename(train.join(b), train.join(a)).unwrap();
+        fs::rename(train.join("kept"), train.join(b)).unwrap();
+    }
+    let ran = upright(folder.path(), &["check", "model.onnx", "train"]);
+    said(&ran, 3, &["labels look permuted", "is answered", "order of the classes"]);
+}
+
+#[test]
+fn what_must_fail_fails_before_the_expensive_pass() {
+    let folder = ready(100);
+    let strict = [FIT, &["--gate", "conformal", "--set", "gate.alpha=0.001"]].concat();
+    let ran = upright(folder.path(), &strict);
+    said(&ran, 3, &["cannot guarantee alpha = 0.001"]);
+    assert!(!ran.err.contains("plan "), "{}", ran.err);
+    let ran = upright(folder.path(), &[FIT, &["--out", "no/such/x.upright"]].concat());
+    assert_ne!(ran.code, 0);
+    assert!(ran.err.contains("no/such/x.upright") && !ran.err.contains("plan "), "{}", ran.err);
+}
+
+#[test]
+fn a_verdict_on_few_samples_says_how_many_would_do() {
+    let folder = ready(200);
+    let ran = upright(folder.path(), &[FIT, &["--gate", "never"]].concat());
+    said(
+        &ran,
+        0,
+        &["too few samples to say", "more held-out samples would tell", "--held-out DATA"],
+    );
+    assert!(!ran.err.contains("upright predict"), "{}", ran.err);
+}
+
+/// Searching every digit and believing any lower energy costs upright digits dearly.
+#[test]
+fn a_refusal_shows_the_table_and_its_reason() {
+    let folder = ready(600);
+    let harmful = [FIT, &["--gate", "always"]].concat();
+    let ran = upright(folder.path(), &harmful);
+    said(
+        &ran,
+        3,
+        &[
+            "mended, broken",
+            "gate::harm",
+            "a loss of",
+            "where 1.0 may be lost",
+            "use the gate `best-mix`",
+        ],
+    );
+    let accepted = [&harmful[..], &["--accept-harm", "100"]].concat();
+    let ran = upright(folder.path(), &accepted);
+    said(&ran, 0, &["verdict", "upright predict"]);
+    assert!(!ran.err.contains("do not use it"), "{}", ran.err);
+}
+
+#[test]
+fn an_artifact_lies_beside_its_model_and_is_not_written_over_by_anothers() {
+    let folder = ready(200);
+    fs::create_dir(folder.path().join("models")).unwrap();
+    fs::rename(folder.path().join("model.onnx"), folder.path().join("models/a.onnx")).unwrap();
+    let fit = |model: &'static str| {
+        let rest = ["--budget", "4", "--calibration", "40", "--score", "energy"];
+        [&["fit", model, "train", "--accept-harm=100"], &rest[..]].concat()
+    };
+    let ran = upright(folder.path(), &fit("models/a.onnx"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(folder.path().join("models/a.upright").exists());
+    crate::support::fixed_model(&folder.path().join("models/b.onnx"), 3);
+    let over = [&fit("models/b.onnx")[..], &["--out", "models/a.upright"]].concat();
+    let ran = upright(folder.path(), &over);
+    said(&ran, 2, &["belongs to another model", "--out"]);
+    let wrong = ["predict", "models/b.onnx", "train", "--artifact", "models/a.upright"];
+    said(&upright(folder.path(), &wrong), 5, &["artifact::model"]);
+}
+
+#[test]
+fn threads_are_limited_to_what_a_machine_can_have() {
+    let folder = tempdir().unwrap();
+    let ran = upright(folder.path(), &["list", "--threads", "100000"]);
+    said(&ran, 2, &["from 1 to 256"]);
+}
