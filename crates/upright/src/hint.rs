@@ -109,7 +109,8 @@ impl fmt::Display for Hint {
             Hint::ListParts { kind } => write!(f, "choose a {kind} of the table"),
             Hint::SimplerExport => write!(
                 f,
-                "export with opset 17, or simplify the model so that these operators disappear"
+                "export with opset 17, simplify the model so that these operators disappear, or run \
+                 it on another engine: ONNX Runtime knows most"
             ),
             Hint::SearchWithoutGradient => write!(f, "choose a search that needs no gradient"),
             Hint::ChooseTap => {

@@ -58,6 +58,9 @@ pub struct ModelArgs {
     /// Length of projected vectors (with --reduce pool or project)
     #[arg(long, value_name = "N", default_value_t = Reduce::DIM)]
     pub dim: usize,
+    /// Output or tensor that holds a number per class [default: the only output that does]
+    #[arg(long, value_name = "NAME")]
+    pub output: Option<String>,
     /// What the model takes: image, strokes or cloud [default: by its input's shape and name]
     #[arg(long, value_name = "KIND", value_parser = signal_kind)]
     pub signal: Option<SignalKind>,
@@ -131,6 +134,7 @@ impl ModelArgs {
         Ok(ModelOptions {
             taps,
             preprocess: overrides,
+            output: self.output.clone(),
             kind: self.signal,
             rows: self.points,
             threads: common.threads.map(std::num::NonZeroUsize::get),

@@ -3,11 +3,13 @@
 //! [`Engine`] is the trait behind a model of one's own; see
 //! [`crate::Model::from_engine`].
 
+use std::collections::HashSet;
+
 use crate::config::Param;
 use crate::error::{Error, Result};
 use crate::hint::Hint;
-use crate::onnx::Graph;
-use crate::onnx::proto::{ModelProto, ValueInfoProto};
+use crate::onnx::proto::{GraphProto, ModelProto, ValueInfoProto};
+use crate::onnx::{Graph, reads};
 use crate::registry::{Kind, Requires, find};
 
 mod lanes;
@@ -171,5 +173,20 @@ fn with_outputs(graph: &Graph, tensors: &[String]) -> ModelProto {
         let bare = ValueInfoProto { name: Some(name.clone()), ..Default::default() };
         g.output.push(known.cloned().unwrap_or(bare));
     }
+    prune(g);
     proto
+}
+
+/// Leaves out nodes that no output needs, e.g. those that name the label.
+fn prune(graph: &mut GraphProto) {
+    let mut needed: HashSet<String> = graph.output.iter().filter_map(|v| v.name.clone()).collect();
+    let mut kept = vec![false; graph.node.len()];
+    for (i, node) in graph.node.iter().enumerate().rev() {
+        kept[i] = node.output.iter().any(|o| needed.contains(o));
+        if kept[i] {
+            needed.extend(reads(node).into_iter().map(String::from));
+        }
+    }
+    let mut kept = kept.into_iter();
+    graph.node.retain(|_| kept.next().unwrap_or(true));
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::margin::{Margin, Scale};
 use super::risk::Limit;
-use super::{Calibration, Case, Gate, Look};
+use super::{Calibration, Case, Gate, Look, sorted};
 use crate::error::{Error, Result};
 use crate::stats::Share;
 
@@ -120,15 +120,16 @@ const MARGINS: [f32; 12] = [0.0, 0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0
 /// Upright inputs from which on every fourth chooses how improvements are measured.
 const MANY: usize = 800;
 /// Points of accuracy that may be lost for searching less.
-const SAVING: f64 = 0.1;
+const SAVING: f64 = 0.03;
 
 /// Threshold and margin with the best accuracy at a share of transformed inputs that keep a
 /// limit on what upright inputs lose. The `never` end always qualifies.
 ///
-/// Two ways are known: to search all and believe what is lower by a plain difference, on which
-/// the limit is tested; or to believe what clears a margin on the quantile scale, and test the
-/// limit on the threshold of the search. Which is better, and which margin, is chosen by inputs
-/// that the limit is not tested on; where there are few, the first way is taken.
+/// Two ways are known: to believe what is lower by a plain difference, on which the limit is
+/// tested; or to believe what clears a margin on the quantile scale, and test the limit on the
+/// threshold of the search. Which is better, with which threshold or margin, is chosen by inputs
+/// that the limit is not tested on; where there are few, all is searched and a plain difference
+/// decides.
 pub(super) fn choose(
     gate: &str,
     calibration: &Calibration,
@@ -158,9 +159,17 @@ pub(super) fn choose(
     let (pilot, tested) = (part(true), part(false));
     let pilot = Calibration { upright: &pilot, transformed: &transformed };
     let tested = Calibration { upright: &tested, transformed: &transformed };
+    let (floor, by_difference) = if many {
+        searching(&pilot).map(|tau| (tau, by_difference(&pilot, tau, share, limit.drop))).fold(
+            (f32::NEG_INFINITY, f64::NEG_INFINITY),
+            |best, next| if next.1 > best.1 { next } else { best },
+        )
+    } else {
+        (f32::NEG_INFINITY, f64::INFINITY)
+    };
     let by_margin = many
         .then(|| best(&pilot, share, |p| p.cautious_drop() <= limit.drop))
-        .filter(|by_margin| by_margin.value > by_difference(&pilot, share, limit.drop) + SAVING);
+        .filter(|by_margin| by_margin.value > by_difference + SAVING);
     let n = tested.upright.len();
     let most = limit.most(n);
     let kept = |p: &&Point| p.tau == f32::INFINITY || most.is_some_and(|m| p.harmed <= m);
@@ -169,14 +178,15 @@ pub(super) fn choose(
         let points = thresholds(&tested, &scale);
         (scale, points)
     } else {
-        let points = differences(&tested);
+        let points = differences(&tested, floor);
         let chosen = finest(points.iter().take_while(kept), share, 0.0).unwrap_or(&points[0]);
         // What equals the threshold is not above it.
         (Scale::plain(chosen.tau.next_up().max(0.0)), points)
     };
-    // For a difference that keeps the limit every threshold of the search keeps it.
+    // For a difference that keeps the limit every higher threshold of the search keeps it.
     let taus = thresholds(&tested, &scale);
-    let chosen = finest(taus.iter().take_while(kept), share, SAVING).unwrap_or(&taus[0]);
+    let above = taus.iter().take_while(kept).take_while(|p| p.tau >= floor);
+    let chosen = finest(above, share, SAVING).unwrap_or(&taus[0]);
     let wanted = finest(points.iter(), share, 0.0).unwrap_or(chosen);
     let note = cost(chosen, wanted, limit, n, upright.len());
     Ok(Margin::new(chosen.tau, scale).noting(note))
@@ -187,14 +197,27 @@ fn thresholds(cases: &Calibration, scale: &Scale) -> Vec<Point> {
     sweep(cases, |raw, _| raw.energy, |raw, best| scale.clear(raw.energy, best.energy))
 }
 
-/// What comes of believing views that are lower by more than a difference, from none to all.
-fn differences(cases: &Calibration) -> Vec<Point> {
-    sweep(cases, |raw, best| raw.energy - best.energy, |raw, best| best.energy < raw.energy)
+/// Thresholds of the search that are tried: none, and energies that transformed inputs have.
+fn searching(cases: &Calibration) -> impl Iterator<Item = f32> {
+    let energies = sorted(cases.transformed);
+    let at = move |i: usize| energies.get(i * energies.len() / 16).copied();
+    std::iter::once(f32::NEG_INFINITY).chain((0..16).filter_map(at))
+}
+
+/// What comes of believing views that are lower by more than a difference, from none to all,
+/// where inputs above a threshold are searched.
+fn differences(cases: &Calibration, tau: f32) -> Vec<Point> {
+    let open = move |raw: Look| raw.energy > tau;
+    sweep(
+        cases,
+        |raw, best| if open(raw) { raw.energy - best.energy } else { f32::NEG_INFINITY },
+        |raw, best| open(raw) && best.energy < raw.energy,
+    )
 }
 
 /// Accuracy in percent with the best difference that loses at most `drop` points.
-fn by_difference(cases: &Calibration, share: f64, drop: f64) -> f64 {
-    let points = differences(cases);
+fn by_difference(cases: &Calibration, tau: f32, share: f64, drop: f64) -> f64 {
+    let points = differences(cases, tau);
     let kept = points.iter().filter(|p| p.tau == f32::INFINITY || p.cautious_drop() <= drop);
     finest(kept, share, 0.0).map_or(f64::NEG_INFINITY, |p| p.mixed(share))
 }

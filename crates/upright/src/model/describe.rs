@@ -4,7 +4,7 @@ use crate::engine::{self, Input, Value};
 use crate::error::{Error, Result};
 use crate::hint::Hint;
 use crate::model::{AUTO, Options};
-use crate::onnx::depth::Depth;
+use crate::onnx::depth::{Depth, nearest};
 use crate::onnx::{Dim, Ending, Graph, Port};
 use crate::preprocess::{Channels, Overrides, Preprocess, Resize, Size};
 use crate::tensor::{Batch, Signal, SignalKind};
@@ -59,9 +59,6 @@ pub(super) fn signal(
     let fourth = matches!(kind, None | Some(SignalKind::Image));
     match dims {
         [_, Dim::Fixed(channels), height, width] if fourth => {
-            if *channels > 4 && matches!(width, Dim::Fixed(1 | 3)) {
-                return Err(bad("channels come last; export it with channels first, [N,C,H,W]"));
-            }
             image(&bad, *channels, height, width, said)
         }
         [_, rows, Dim::Fixed(3)] if kind != Some(SignalKind::Image) => {
@@ -196,9 +193,7 @@ pub(super) fn tensors(
     let found = if name == AUTO {
         ending.features.clone()
     } else if let Some(share) = percent(name) {
-        let off = |d: &&Depth| (d.share - share).abs();
-        let nearest = depths().iter().min_by(|a, b| off(a).total_cmp(&off(b))).cloned();
-        return Ok(nearest.into_iter().map(|d| d.name).collect());
+        return Ok(nearest(&depths(), share).map(|d| d.name.clone()).into_iter().collect());
     } else if graph.position(name).is_some() {
         vec![name.to_string()]
     } else {

@@ -18,8 +18,12 @@ use crate::preprocess::Overrides;
 
 /// A graph, with what lies beside its file.
 pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Result<Model> {
+    let graph = graph.adapted()?;
     let input = describe::input(&graph)?;
-    let said = options.preprocess.clone().or(beside).or(Overrides::from_metadata(&graph));
+    let mut said = options.preprocess.clone().or(beside).or(Overrides::from_metadata(&graph));
+    if graph.was().bytes {
+        said.feed_bytes();
+    }
     let (signal, said) = describe::signal(&graph, &input, said, options)?;
     let output = describe::output(&graph, options.output.as_deref())?;
     let ending = graph.ending(&output);

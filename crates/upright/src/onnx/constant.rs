@@ -110,6 +110,7 @@ impl Graph {
         let value = || self.constant_behind(node.arg(0)?, depth.checked_sub(1)?);
         match node.op() {
             "Identity" | "Cast" | "CastLike" | "Dropout" => value(),
+            "DequantizeLinear" => self.dequantized(node),
             "Transpose" => {
                 let value = value()?;
                 let perm: Vec<usize> = match node.attr("perm") {
@@ -132,6 +133,32 @@ impl Graph {
             }
             _ => None,
         }
+    }
+
+    /// `(x - zero) scale` of a stored tensor of bytes, with one scale or one per entry of an
+    /// axis.
+    fn dequantized(&self, node: &NodeProto) -> Option<Constant> {
+        let stored = self.raw_initializer(node.arg(0)?)?;
+        let (shape, size) = dims(stored)?;
+        let stored = bytes(stored)?;
+        let scale = self.constant(node.arg(1)?)?.data;
+        let zero = match node.arg(2) {
+            Some(name) => bytes(self.raw_initializer(name)?)?,
+            None => vec![0],
+        };
+        let rank = shape.len() as i64;
+        let axis = usize::try_from(node.int("axis", 1).rem_euclid(rank.max(1))).ok()?;
+        let inner: usize = shape.iter().skip(axis + 1).product();
+        let entries = shape.get(axis).copied().unwrap_or(1);
+        let of = |i: usize, count: usize| if count == 1 { 0 } else { i / inner.max(1) % entries };
+        let fits = |count: usize| count == 1 || count == entries;
+        if stored.len() != size || !fits(scale.len()) || !fits(zero.len()) {
+            return None;
+        }
+        let value = |(i, b): (usize, &i32)| {
+            (b - zero[of(i, zero.len())]) as f32 * scale[of(i, scale.len())]
+        };
+        Some(Constant { shape, data: stored.iter().enumerate().map(value).collect() })
     }
 
     /// A constant of whole numbers: a shape, or axes.
@@ -176,6 +203,17 @@ fn literal(node: &NodeProto) -> Option<Constant> {
 
 fn chunks<const N: usize, T>(raw: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
     raw.as_chunks::<N>().0.iter().map(|b| read(*b)).collect()
+}
+
+/// The whole numbers of a quantised tensor.
+fn bytes(t: &TensorProto) -> Option<Vec<i32>> {
+    Some(match (t.data_type?, t.raw_data.as_deref()) {
+        (data_type::INT8, Some(raw)) => raw.iter().map(|b| i32::from(b.cast_signed())).collect(),
+        (data_type::UINT8, Some(raw)) => raw.iter().map(|b| i32::from(*b)).collect(),
+        (data_type::INT32, Some(raw)) => chunks(raw, i32::from_le_bytes),
+        (data_type::INT8 | data_type::UINT8 | data_type::INT32, None) => t.int32_data.clone(),
+        _ => return None,
+    })
 }
 
 fn dims(t: &TensorProto) -> Option<(Vec<usize>, usize)> {

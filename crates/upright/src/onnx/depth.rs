@@ -13,6 +13,21 @@ pub(crate) struct Depth {
     pub(crate) name: String,
     /// Share of the multiplications, 0..1.
     pub(crate) share: f64,
+    /// Numbers per position.
+    pub(crate) width: usize,
+}
+
+/// How far from the wanted share a much narrower block is preferred: blocks that widen in their
+/// middle say no more there, and pooled to the same length they lose their positions.
+const NEAR: f64 = 0.08;
+
+/// The block nearest to a share of the multiplications.
+pub(crate) fn nearest(depths: &[Depth], share: f64) -> Option<&Depth> {
+    let off = |d: &&Depth| (d.share - share).abs();
+    let by_distance = |a: &&Depth, b: &&Depth| off(a).total_cmp(&off(b));
+    let first = depths.iter().min_by(by_distance)?;
+    let narrow = |d: &&Depth| off(d) <= NEAR && 2 * d.width <= first.width;
+    Some(depths.iter().filter(narrow).min_by(by_distance).unwrap_or(first))
 }
 
 /// The ends of blocks on the way to an output, in graph order; only those of maps or vectors
@@ -47,7 +62,12 @@ pub(crate) fn depths(
         .filter(whole)
         .filter_map(|c| {
             let share = before[graph.position(&c.name)?] / total.max(1.0);
-            Some(Depth { name: c.name.clone(), share })
+            let width = match facts.shape(&c.name)? {
+                [_, channels, _, _] => *channels,
+                [.., last] => *last,
+                [] => 1,
+            };
+            Some(Depth { name: c.name.clone(), share, width })
         })
         .collect())
 }
@@ -68,4 +88,24 @@ fn work(node: &NodeProto, facts: &Facts) -> Option<f64> {
         _ => return None,
     };
     Some(count(out?) * depth as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_much_narrower_block_nearby_is_preferred() {
+        let depth = |name: &str, share, width| Depth { name: name.into(), share, width };
+        let all = [
+            depth("far", 0.7, 16),
+            depth("narrow", 0.85, 192),
+            depth("wide", 0.9, 1152),
+            depth("end", 0.99, 1280),
+        ];
+        assert_eq!(nearest(&all, 0.9).unwrap().name, "narrow");
+        assert_eq!(nearest(&all, 0.99).unwrap().name, "end");
+        assert_eq!(nearest(&all[2..], 0.9).unwrap().name, "wide");
+        assert_eq!(nearest(&[], 0.9), None);
+    }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use prost::Message;
 
 use crate::error::{Error, Result};
+use crate::onnx::adapt::{self, Was};
 use crate::onnx::constant::{Constant, check_length};
 use crate::onnx::external;
 use crate::onnx::proto::{
@@ -80,6 +81,7 @@ pub struct Graph {
     name: String,
     model: ModelProto,
     fingerprint: String,
+    was: Was,
     producers: HashMap<String, usize>,
     initializers: HashMap<String, usize>,
 }
@@ -121,6 +123,8 @@ impl Graph {
             return Err(bad("it has no graph".into()));
         };
         external::inline(graph, folder, name, bytes.len() as u64, &mut hash)?;
+        adapt::sort(graph);
+        adapt::singles(graph);
         let fingerprint = hash.finalize().to_hex().to_string();
         if model.opset_import.is_empty() {
             return Err(bad("it names no operator set".into()));
@@ -129,6 +133,7 @@ impl Graph {
             name: name.into(),
             model,
             fingerprint,
+            was: Was::default(),
             producers: HashMap::new(),
             initializers: HashMap::new(),
         };
@@ -199,6 +204,21 @@ impl Graph {
     /// BLAKE3 of the file's bytes, and of the files that hold its weights, in hexadecimal.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The same with an input of pictures that has channels first and real numbers.
+    pub(crate) fn adapted(mut self) -> Result<Self> {
+        if let Some(graph) = self.model.graph.as_mut() {
+            self.was = adapt::input(graph);
+        }
+        let name = self.name.clone();
+        self.index().map_err(|why| Error::Model { path: name, why })?;
+        Ok(self)
+    }
+
+    /// What its input was in the file.
+    pub(crate) fn was(&self) -> Was {
+        self.was
     }
 
     /// What must be fed, in order; weights that the file also lists as inputs are left out.
@@ -293,7 +313,7 @@ impl Graph {
 }
 
 /// Every tensor that a node reads, nested graphs included.
-pub(super) fn reads(node: &NodeProto) -> Vec<&str> {
+pub(crate) fn reads(node: &NodeProto) -> Vec<&str> {
     let mut all: Vec<&str> = node.input.iter().map(String::as_str).collect();
     for a in &node.attribute {
         a.g.iter().chain(&a.graphs).for_each(|g| captured(g, &mut all));

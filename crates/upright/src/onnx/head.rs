@@ -180,7 +180,18 @@ impl Graph {
 
 /// Operators that hand on their first input's numbers in their order.
 fn passes(op: &str) -> bool {
-    matches!(op, "Identity" | "Cast" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Dropout")
+    matches!(
+        op,
+        "Identity"
+            | "Cast"
+            | "Reshape"
+            | "Flatten"
+            | "Squeeze"
+            | "Unsqueeze"
+            | "Dropout"
+            | "QuantizeLinear"
+            | "DequantizeLinear"
+    )
 }
 
 fn matrix(c: Constant) -> Option<Matrix> {

@@ -1,6 +1,7 @@
 //! The ONNX graph as data: reading a file, what is in it, and where its
 //! features can be tapped.
 
+mod adapt;
 mod constant;
 pub(crate) mod depth;
 mod external;
@@ -16,6 +17,7 @@ mod write;
 
 pub use constant::Constant;
 pub use facts::Run;
+pub(crate) use graph::reads;
 pub use graph::{Dim, Graph, Operator, Port};
 pub use head::Ending;
 pub use taps::Candidate;

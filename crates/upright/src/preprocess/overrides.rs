@@ -105,6 +105,11 @@ impl Overrides {
         }
     }
 
+    /// Feeds 0..255 unless another scale is said.
+    pub(crate) fn feed_bytes(&mut self) {
+        self.scale.get_or_insert(1.0);
+    }
+
     /// A preprocessing with these settings in place of its own.
     #[doc(hidden)]
     pub fn over(&self, own: &Preprocess) -> Preprocess {

@@ -13,8 +13,8 @@ pub(super) const RAW: usize = 6;
 const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
 const PENALTY: f64 = 1.0;
-/// Most accuracy, in points, that stopping early may cost on the lessons.
-const COST: f64 = 0.1;
+/// Most accuracy, in points, that stopping earlier may cost on the lessons.
+const COST: f64 = 0.15;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,7 +146,7 @@ impl Stack {
     }
 
     /// The least log-odds at which the first view that has them may end the search: answers on
-    /// the candidates get worse by at most [`COST`].
+    /// the candidates are at most [`COST`] worse than they can be.
     fn stop(&self, by_input: &[&[Candidate]]) -> f64 {
         let odds: Vec<Vec<(f64, bool)>> = by_input
             .iter()
@@ -168,12 +168,15 @@ impl Stack {
                 })
                 .count() as f64
         };
-        let all = right(f64::INFINITY);
-        let allowed = COST / 100.0 * by_input.len() as f64;
-        (0..60)
+        let tried: Vec<(f64, f64)> = (0..60)
             .map(|step| 0.5 + 0.15 * f64::from(step))
-            .find(|&sure| right(sure) >= all - allowed)
-            .unwrap_or(f64::INFINITY)
+            .chain([f64::INFINITY])
+            .map(|sure| (sure, right(sure)))
+            .collect();
+        let best = tried.iter().map(|t| t.1).fold(0.0, f64::max);
+        let allowed = COST / 100.0 * by_input.len() as f64;
+        let found = tried.iter().find(|(_, right)| *right >= best - allowed);
+        found.map_or(f64::INFINITY, |(sure, _)| *sure)
     }
 
     fn sum(&self, numbers: &Numbers) -> f64 {
