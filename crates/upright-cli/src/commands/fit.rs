@@ -63,10 +63,10 @@ pub struct Args {
     /// True classes of all held-out rows in order, as for --labels
     #[arg(long, value_name = "FILE")]
     held_out_labels: Option<PathBuf>,
-    /// Choose taps, score and search on held-out data first: trials per stage, as in --tune=20,
-    /// or minutes, as in --tune=10m; resumes an interrupted run
+    /// Choose taps, score and search on held-out data first: trials, as in --tune=30, or minutes,
+    /// as in --tune=10m; resumes an interrupted run
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true,
-          default_missing_value = "12")]
+          default_missing_value = "96")]
     tune: Option<String>,
     /// Points of upright accuracy that the proof may show to be lost; above it nothing is
     /// written

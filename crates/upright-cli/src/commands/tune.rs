@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use upright::internal::tune::{Outcome, Progress};
+use upright::internal::tune::{Point, Progress, Trial};
 use upright::{
     Config, FitData, Model, ModelOptions, Role, TuneConfig, TuneReport, TuneWatch, Value, Watch,
 };
 
 use crate::Common;
+use crate::progress::Progress as Bar;
 use crate::report::{Failure, Result};
 
-/// Reads a budget: trials per stage, or minutes as in `10m`.
+/// Reads a budget: trials in all, or minutes as in `10m`.
 pub fn budget(text: &str) -> Result<TuneConfig> {
     let usual = TuneConfig::default();
     let bad = || {
         Failure::usage(
             format!("`{text}` is not a budget for tuning"),
-            "give trials per stage as in `--tune=20`, or minutes as in `--tune=10m`",
+            "give trials as in `--tune=30`, or minutes as in `--tune=10m`",
         )
     };
     if let Some(minutes) = text.strip_suffix('m') {
@@ -33,7 +34,10 @@ pub fn budget(text: &str) -> Result<TuneConfig> {
     if trials == 0 {
         return Err(bad());
     }
-    Ok(TuneConfig { first: trials, second: trials, ..usual })
+    // Score and search share them; each is tried on three parts of the data, then on all.
+    let each = trials.div_ceil(2);
+    let first = (each / 7).max(1);
+    Ok(TuneConfig { first, second: each.saturating_sub(3 * first).max(1), ..usual })
 }
 
 /// Where the trials of an artifact are logged, so that tuning can be resumed.
@@ -63,25 +67,69 @@ pub fn run(
     let load = |taps: &[upright::Tap]| {
         Model::load(model, &ModelOptions { taps: taps.to_vec(), ..options.clone() })
     };
+    let expected = 2 * (3 * tune.first + tune.second);
+    let bar = Bar::start("tune      ", expected, common.quiet);
+    let mut tried: Vec<Tried> = Vec::new();
     let mut say = |progress: &Progress<'_>| {
-        if common.quiet || common.json {
-            return;
+        bar.advance(1);
+        let best = progress.best.and_then(Trial::value);
+        bar.say(best.map_or(String::new(), |v| format!("best {v:.1} %")));
+        // The second stage tries on all of the data.
+        if let (2, Some(value)) = (progress.trial.series.stage, progress.trial.value()) {
+            tried.push(Tried { value, words: words(&progress.trial.point) });
         }
-        let value = match &progress.trial.outcome {
-            Outcome::Complete(v) => format!("{v:.2}"),
-            Outcome::Pruned => "pruned".into(),
-            Outcome::Failed(why) => format!("failed: {why}"),
-        };
-        let best = progress
-            .best
-            .and_then(upright::internal::tune::Trial::value)
-            .map_or("-".into(), |v| format!("{v:.2}"));
-        let words: Vec<String> =
-            progress.trial.point.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        eprintln!("trial {:<4} {value:<8} best {best:<8} {}", progress.done, words.join(" "));
     };
     let mut watch = TuneWatch { watch, trial: &mut say, stop: &mut || false };
-    Ok(config.tune(&tune, &load, data, Some(log), &mut watch)?)
+    let report = config.tune(&tune, &load, data, Some(log), &mut watch)?;
+    drop(bar);
+    if !common.quiet && !common.json {
+        for line in table(&tried) {
+            eprintln!("{line}");
+        }
+    }
+    Ok(report)
+}
+
+/// A trial on all of the tuning data.
+struct Tried {
+    value: f64,
+    words: Vec<(String, String)>,
+}
+
+/// What a trial tried: the part of each role with its settings, rounded for reading.
+fn words(point: &Point) -> Vec<(String, String)> {
+    let short = |value: &Value| match value {
+        Value::Number(v) if *v != 0.0 && v.abs() < 0.01 => format!("{v:.1e}"),
+        Value::Number(v) => format!("{v:.3}").trim_end_matches('0').trim_end_matches('.').into(),
+        other => other.to_string(),
+    };
+    point.iter().map(|(name, value)| (name.clone(), short(value))).collect()
+}
+
+/// The best few of each stage.
+fn table(tried: &[Tried]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stage in ["score", "search"] {
+        let own = |t: &&Tried| t.words.iter().any(|(name, _)| name == stage);
+        let mut rows: Vec<&Tried> = tried.iter().filter(own).collect();
+        rows.sort_by(|a, b| b.value.total_cmp(&a.value));
+        rows.dedup_by(|a, b| a.words == b.words);
+        if !rows.is_empty() {
+            lines.push(format!(
+                "{stage:<10} best of {}, right answers behind the best gate",
+                rows.len()
+            ));
+        }
+        for row in rows.iter().take(5) {
+            let words: Vec<String> = row
+                .words
+                .iter()
+                .map(|(name, v)| if name == stage { v.clone() } else { format!("{name}={v}") })
+                .collect();
+            lines.push(format!("  {:>6.1} %  {}", row.value, words.join(" ")));
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -89,8 +137,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_table_shows_the_best_few_of_each_stage() {
+        let tried = |value, role: &str, name: &str| Tried {
+            value,
+            words: vec![(role.into(), name.into()), ("k".into(), "5".into())],
+        };
+        let all = [
+            tried(50.04, "score", "knn"),
+            tried(61.26, "score", "proto"),
+            tried(62.0, "search", "rivals"),
+        ];
+        assert_eq!(
+            table(&all),
+            [
+                "score      best of 2, right answers behind the best gate",
+                "    61.3 %  proto k=5",
+                "    50.0 %  knn k=5",
+                "search     best of 1, right answers behind the best gate",
+                "    62.0 %  rivals k=5",
+            ]
+        );
+    }
+
+    #[test]
     fn a_budget_is_trials_or_minutes() {
-        assert_eq!(budget("7").unwrap().first, 7);
+        let thirty = budget("30").unwrap();
+        assert_eq!(2 * (3 * thirty.first + thirty.second), 30);
         assert_eq!(budget("13m").unwrap().time, Some(Duration::from_mins(10)));
         for bad in ["", "0", "m", "-3m", "x", "1e9m"] {
             assert!(budget(bad).is_err(), "{bad}");

@@ -255,3 +255,43 @@ pub(crate) fn check_length(t: &TensorProto) -> Result<(), String> {
     }
     Err(format!("dimensions {shape:?} need {want} {unit}, there are {got}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::onnx::build;
+
+    fn quantised(name: &str, dims: &[i64], kind: i32, data: &[i32]) -> TensorProto {
+        TensorProto {
+            name: Some(name.into()),
+            dims: dims.to_vec(),
+            data_type: Some(kind),
+            int32_data: data.to_vec(),
+            ..Default::default()
+        }
+    }
+
+    /// (1 - 1) 0.5, (-2 - 1) 0.5; 3 * 2, 4 * 2. The layer behind the quantised output of a
+    /// network is found, with its weights in real numbers.
+    #[test]
+    fn quantised_weights_are_read_and_quantised_outputs_looked_through() {
+        let nodes = vec![
+            build::node("DequantizeLinear", &["w8", "s", "z"], "w").with_int("axis", 0),
+            build::node("Gemm", &["x", "w"], "g").with_int("transB", 1),
+            build::node("QuantizeLinear", &["g", "one", "none"], "q"),
+            build::node("DequantizeLinear", &["q", "one", "none"], "y"),
+        ];
+        let weights = vec![
+            quantised("w8", &[2, 2], data_type::INT8, &[1, -2, 3, 4]),
+            build::weight("s", &[2], &[0.5, 2.0]),
+            quantised("z", &[2], data_type::INT8, &[1, 0]),
+            build::weight("one", &[], &[1.0]),
+            quantised("none", &[], data_type::UINT8, &[0]),
+        ];
+        let graph = build::graph(&build::model(&[0, 2], nodes, weights));
+        assert_eq!(graph.constant("w").unwrap().data, [0.0, -1.5, 6.0, 8.0]);
+        let ending = graph.ending("y");
+        assert_eq!(ending.features, ["x"]);
+        assert_eq!(ending.head.unwrap().weight.data(), [0.0, -1.5, 6.0, 8.0]);
+    }
+}
