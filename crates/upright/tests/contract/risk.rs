@@ -57,24 +57,23 @@ impl Pool {
         (of(&self.upright), of(&self.transformed))
     }
 
-    /// Upright inputs of the whole pool that a gate spoils, and transformed ones that it
-    /// answers rightly, in percent. What it mends is not set against what it spoils: that is
-    /// more than what gates promise.
+    /// Points of upright accuracy that a gate loses on the whole pool, and transformed inputs
+    /// that it answers rightly, in percent.
     fn judge(&self, gate: &dyn gate::Gate) -> (f64, f64) {
         let right = |case: &Case| {
             let best = case.best.filter(|&b| gate.search(case.raw) && gate.accept(case.raw, b));
             case.truth == Some(best.unwrap_or(case.raw).label)
         };
-        let spoilt = |case: &Case| case.truth == Some(case.raw.label) && !right(case);
-        let percent = |count: usize| 100.0 * count as f64 / POOL as f64;
-        (
-            percent(self.upright.iter().filter(|c| spoilt(c)).count()),
-            percent(self.transformed.iter().filter(|c| right(c)).count()),
-        )
+        let before = |case: &Case| case.truth == Some(case.raw.label);
+        let percent = |cases: &[Case], right: &dyn Fn(&Case) -> bool| {
+            100.0 * cases.iter().filter(|c| right(c)).count() as f64 / POOL as f64
+        };
+        let lost = percent(&self.upright, &before) - percent(&self.upright, &right);
+        (lost, percent(&self.transformed, &right))
     }
 }
 
-/// Splits in which more than the limit was spoilt, and the mean accuracy on transformed inputs.
+/// Splits in which more than the limit was lost, and the mean accuracy on transformed inputs.
 fn repeated(pool: &Pool, part: &Part, drop: f64, count: usize) -> (usize, f64) {
     let mut broken = 0;
     let mut reached = 0.0;
