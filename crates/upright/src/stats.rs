@@ -69,12 +69,14 @@ pub struct Paired {
 
 impl Paired {
     /// Points gained.
+    #[doc(hidden)]
     pub fn gain(&self) -> f64 {
         100.0 * (self.mended as f64 - self.broken as f64) / self.of.max(1) as f64
     }
 
     /// The interval of the gain at 95 %, in points: Wald's after half an input was added to
     /// each of the four outcomes (Agresti and Min 2005).
+    #[doc(hidden)]
     pub fn interval(&self) -> (f64, f64) {
         let n = self.of as f64 + 2.0;
         let net = self.mended as f64 - self.broken as f64;
@@ -84,6 +86,7 @@ impl Paired {
     }
 
     /// Whether more are mended than broken beyond chance: the exact sign test at 2.5 %.
+    #[doc(hidden)]
     pub fn helps(&self) -> bool {
         let (flips, mended) = (self.mended + self.broken, self.mended);
         // P(at least `mended` of `flips` by tossing coins).
@@ -94,6 +97,7 @@ impl Paired {
 
     /// About how many inputs would show such a gain, or else, that there is less than `least`
     /// points.
+    #[doc(hidden)]
     pub fn needed(&self, least: f64) -> usize {
         let n = self.of.max(1) as f64;
         let (gain, flips) = (self.gain() / 100.0, (self.mended + self.broken).max(1) as f64 / n);

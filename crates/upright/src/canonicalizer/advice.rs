@@ -29,6 +29,7 @@ pub enum Advice {
 impl FitReport {
     /// Points of upright accuracy that are lost beyond what chance explains: the net loss
     /// less one standard error, the square root of the inputs lost. Not below 0.
+    #[doc(hidden)]
     pub fn harm(&self) -> f64 {
         let Accuracy { before, after, .. } = self.upright;
         let lost = before.hits.saturating_sub(after.hits) as f64;

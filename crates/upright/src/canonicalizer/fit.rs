@@ -101,6 +101,7 @@ impl Config {
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
+        config.space.build()?.check(models.first.signal())?;
         config.rehearse(&held)?;
         let per_view = plan::seconds_per_view(&models.first, data.bank, &bank_rows)?;
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;

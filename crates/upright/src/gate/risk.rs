@@ -16,8 +16,12 @@
 use crate::config::{Param, Settings};
 
 /// What may be lost.
-pub(super) const DROP: Param =
-    Param::real("drop", 1.0, 0.0, 100.0, "points of upright accuracy that may be lost");
+pub(super) const DROP: Param = Param::auto(
+    "drop",
+    0.0,
+    100.0,
+    "points of upright accuracy that may be lost; auto is 1, or the least that can be promised",
+);
 /// How surely.
 pub(super) const CONFIDENCE: Param =
     Param::real("confidence", 0.9, 0.5, 0.9999, "how sure it is that no more is lost");
@@ -29,11 +33,27 @@ pub(super) struct Limit {
     pub(super) drop: f64,
     /// 0..1.
     pub(super) confidence: f64,
+    /// Whether it may be raised to what can be promised.
+    pub(super) gives: bool,
 }
 
 impl Limit {
+    /// Points that may be lost unless said otherwise, if that can be promised.
+    pub(super) const USUAL: f64 = 1.0;
+
     pub(super) fn of(settings: &Settings) -> Self {
-        Limit { drop: settings.real("drop"), confidence: settings.real("confidence") }
+        let drop = settings.auto("drop");
+        Limit {
+            drop: drop.unwrap_or(Limit::USUAL),
+            confidence: settings.real("confidence"),
+            gives: drop.is_none(),
+        }
+    }
+
+    /// The limit that `n` inputs can promise, if it gives way.
+    pub(super) fn suited(self, n: usize) -> Self {
+        let least = (self.least(n) * 10.0).ceil() / 10.0;
+        if self.gives { Limit { drop: self.drop.max(least).min(100.0), ..self } } else { self }
     }
 
     /// Whether a gate that spoils and mends so many of `n` inputs keeps the limit.
@@ -158,7 +178,7 @@ mod tests {
     /// 0.1037, with 12 0.0383 and with 13 0.0652.
     #[test]
     fn spoilt_inputs_are_tested_by_the_binomial() {
-        let limit = |drop| Limit { drop, confidence: 0.9 };
+        let limit = |drop| Limit { drop, confidence: 0.9, gives: false };
         assert!((at_most(5, 2000, 0.005) - 0.066_61).abs() < 1e-5);
         assert!((at_most(14, 2000, 0.01) - 0.103_70).abs() < 1e-5);
         assert!(limit(1.0).kept(12, 0, 2000) && !limit(1.0).kept(13, 0, 2000));
@@ -174,7 +194,7 @@ mod tests {
         let down = poisson(40.0, 400);
         let direct: f64 = (0..400).map(|m| down[m] * up[..=m].iter().sum::<f64>()).sum();
         assert!((direct - 0.025_02).abs() < 1e-5, "{direct}");
-        let limit = Limit { drop: 1.0, confidence: 0.9 };
+        let limit = Limit { drop: 1.0, confidence: 0.9, gives: false };
         assert!(!limit.kept(30, 0, 2000), "a loss of 1.5 points");
         assert!(limit.kept(30, 32, 2000), "nothing is lost");
         assert!(!limit.kept(90, 88, 2000), "it may be chance");
@@ -182,8 +202,16 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_gives_way_is_what_can_be_promised() {
+        let limit = Limit { drop: 1.0, confidence: 0.9, gives: true };
+        assert!((limit.suited(96).drop - 3.1).abs() < 1e-9, "{:?}", limit.suited(96));
+        assert!(limit.suited(96).kept(0, 0, 96) && !limit.kept(0, 0, 96));
+        assert_eq!(limit.suited(400), limit);
+    }
+
+    #[test]
     fn samples_that_lift_a_limit_keep_it() {
-        let limit = Limit { drop: 1.0, confidence: 0.9 };
+        let limit = Limit { drop: 1.0, confidence: 0.9, gives: false };
         let n = limit.samples(0.005, 0.0).unwrap();
         assert!(limit.kept((0.005 * n as f64).ceil() as usize, 0, n), "{n}");
         assert!((limit.least(299) - 1.0).abs() < 0.01);

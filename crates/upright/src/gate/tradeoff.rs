@@ -159,6 +159,8 @@ pub(super) fn choose(
     let (pilot, tested) = (part(true), part(false));
     let pilot = Calibration { upright: &pilot, transformed: &transformed };
     let tested = Calibration { upright: &tested, transformed: &transformed };
+    let n = tested.upright.len();
+    let limit = limit.suited(n);
     let (floor, by_difference) = if many {
         searching(&pilot).map(|tau| (tau, by_difference(&pilot, tau, share, limit.drop))).fold(
             (f32::NEG_INFINITY, f64::NEG_INFINITY),
@@ -170,7 +172,6 @@ pub(super) fn choose(
     let by_margin = many
         .then(|| best(&pilot, share, |p| p.cautious_drop() <= limit.drop))
         .filter(|by_margin| by_margin.value > by_difference + SAVING);
-    let n = tested.upright.len();
     let kept = |p: &&Point| p.tau == f32::INFINITY || limit.kept(p.harmed, p.mended, n);
     let (scale, points) = if let Some(Best { margin, .. }) = by_margin {
         let scale = Scale::new(margin, &pilot);
@@ -261,10 +262,22 @@ fn finest<'a>(
 /// What a limit costs, and what would lift it.
 fn cost(chosen: &Point, wanted: &Point, limit: Limit, n: usize, all: usize) -> Option<String> {
     let lost = wanted.transformed.percent() - chosen.transformed.percent();
+    if limit.gives && limit.drop > Limit::USUAL {
+        let strict = Limit { drop: Limit::USUAL, gives: false, ..limit };
+        let more = strict
+            .samples(0.0, 0.0)
+            .map_or_else(String::new, |n| format!("; {n} would promise {:.1}", Limit::USUAL));
+        return Some(format!(
+            "{all} calibration samples promise no less than a limit of {:.1} on the points of \
+             upright accuracy that may be lost, with {:.0} % confidence{more}",
+            limit.drop,
+            100.0 * limit.confidence
+        ));
+    }
     if lost < 0.5 {
         return None;
     }
-    let Limit { drop, confidence } = limit;
+    let Limit { drop, confidence, .. } = limit;
     let limit_said = format!(
         "a limit of {drop:.1} on the points of upright accuracy that may be lost, with {:.0} % \
          confidence,",
@@ -346,7 +359,7 @@ mod tests {
 
     /// Upright: energies 1 and 2, both right; the search would spoil the second. Transformed:
     /// 3 (wrong, mended) and 1.5 (right, kept right).
-    const NONE: Limit = Limit { drop: 100.0, confidence: 0.9 };
+    const NONE: Limit = Limit { drop: 100.0, confidence: 0.9, gives: false };
 
     fn cases() -> (Vec<Case>, Vec<Case>) {
         (
@@ -413,7 +426,7 @@ mod tests {
             (0..4u8).map(|i| case(f32::from(i) + 1.0, 0.0, (1, 2), 1)).collect();
         let transformed = [case(1.5, 0.0, (2, 1), 1)];
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let limit = Limit { drop: 60.0, confidence: 0.9 };
+        let limit = Limit { drop: 60.0, confidence: 0.9, gives: false };
         let gate = choose("max-drop", &calibration, 1.0, limit).unwrap();
         assert!(gate.tau().is_infinite() && gate.tau() > 0.0);
         let note = gate.note().unwrap();
@@ -426,8 +439,10 @@ mod tests {
         let upright = vec![case(1.0, 0.5, (7, 7), 7); 100];
         let transformed = [case(3.0, 0.5, (8, 7), 7)];
         let calibration = Calibration { upright: &upright, transformed: &transformed };
-        let gate =
-            |drop| choose("best-mix", &calibration, 0.5, Limit { drop, confidence: 0.9 }).unwrap();
+        let gate = |drop| {
+            choose("best-mix", &calibration, 0.5, Limit { drop, confidence: 0.9, gives: false })
+                .unwrap()
+        };
         assert!(gate(1.0).tau().is_infinite());
         let note = gate(1.0).note().unwrap();
         assert!(note.contains("299 would do, or a limit of 3.0"), "{note}");

@@ -214,8 +214,8 @@ fn held_out_data_are_used_when_given() {
         config().fit(model(None), &data, &mut Silent).unwrap()
     };
     assert_eq!(c.report().bank, training().len());
-    assert_eq!(c.report().calibrated_on, 60);
-    assert_eq!(c.report().upright.before.of, 60);
+    assert_eq!(c.report().calibrated_on, 72);
+    assert_eq!(c.report().upright.before.of, 48);
 }
 
 /// The energy at a pose of an item, as a search sees it.
