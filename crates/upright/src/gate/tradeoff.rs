@@ -201,9 +201,9 @@ const LEVELS: usize = 64;
 fn levels(points: Vec<Point>, mut reached: Vec<f32>) -> Vec<Point> {
     reached.retain(|v| v.is_finite());
     reached.sort_by(|a, b| b.total_cmp(a));
-    let count = reached.len();
-    let at = |i: usize| reached.get(i * count / LEVELS).copied();
-    let levels: Vec<f32> = (0..LEVELS).filter_map(at).chain([f32::NEG_INFINITY]).collect();
+    let count = reached.len().max(1);
+    let at = |i: usize| reached.get((i * count / LEVELS).min(count - 1)).copied();
+    let levels: Vec<f32> = (0..=LEVELS).filter_map(at).chain([f32::NEG_INFINITY]).collect();
     let mut all = points.into_iter();
     let mut chosen: Vec<Point> = all.next().into_iter().collect();
     let mut last = chosen.first().copied();
