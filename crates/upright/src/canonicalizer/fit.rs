@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::held::{Held, calibrating};
 use super::plan::{self, Plan};
-use super::report::{Accuracy, Ceiling, Transforms};
+use super::prove::prove;
+use super::report::Transforms;
 use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport};
 use crate::copies;
@@ -27,10 +28,6 @@ const COPIES: usize = 2000;
 
 /// Most bank samples that teach a score which views to believe.
 const JUDGED: usize = 20_000;
-
-/// A gain below this many points is looked into, on so many inputs.
-const SMALL: f64 = 5.0;
-const SEARCHED: usize = 200;
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -297,54 +294,6 @@ fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<Stri
         count => format!(", and so have {count} other classes"),
     };
     Some(short(&format!("class `{}`", model.class_name(class as u32)), n, &others))
-}
-
-/// Measures accuracy before and after on samples that nothing was fitted on.
-fn prove(
-    c: &Canonicalizer,
-    report: &mut FitReport,
-    held: &Held,
-    watch: &mut dyn Watch,
-) -> Result<()> {
-    watch.phase("prove", held.upright.len() + held.transformed.len());
-    let mut judge = |upright: bool, rows: &[usize]| -> Result<Accuracy> {
-        let mut accuracy = Accuracy::default();
-        c.measure(&held.side(upright), rows, &mut |some| {
-            accuracy.add(some.predictions, some.labels);
-            watch.advance(some.asked);
-        })?;
-        Ok(accuracy)
-    };
-    report.upright = judge(true, &held.upright)?;
-    report.transformed = judge(false, &held.transformed)?;
-    if report.transformed.paired.gain() < SMALL && !c.switches() {
-        report.ceiling = Some(ceiling(c, held)?);
-    }
-    Ok(())
-}
-
-/// What searching transformed inputs would reach without the gate.
-fn ceiling(c: &Canonicalizer, held: &Held) -> Result<Ceiling> {
-    let mut ceiling = Ceiling::default();
-    let some = evenly(&held.transformed, SEARCHED.min(held.transformed.len())).0;
-    for rows in some.chunks(chunk(held.data.signal())) {
-        let (batch, labels) = held.read(c, false, rows)?;
-        for (trace, truth) in c.trace(&batch)?.iter().zip(labels) {
-            let raw = trace.raw_look();
-            let found = c.read(trace).map(|a| a.look).filter(|best| best.energy < raw.energy);
-            let label = found.map_or(raw.label, |best| best.label);
-            let tally = [
-                (&mut ceiling.right, truth == Some(label)),
-                (&mut ceiling.lower, found.is_some()),
-                (&mut ceiling.changed, label != raw.label),
-            ];
-            for (share, hit) in tally {
-                share.of += 1;
-                share.hits += usize::from(hit);
-            }
-        }
-    }
-    Ok(ceiling)
 }
 
 /// Rows with a label, sorted by class and within a class by a seeded shuffle.

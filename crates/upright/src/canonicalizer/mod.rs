@@ -34,6 +34,7 @@ mod orbit;
 mod plan;
 mod predict;
 mod presets;
+mod prove;
 mod replay;
 mod report;
 mod supply;

@@ -3,9 +3,9 @@
 //! calibration inputs, and may cost at most `drop` points of upright accuracy
 //! ([`super::risk`]).
 
+use super::choose::choose;
 use super::margin::load;
 use super::risk::{CONFIDENCE, DROP, Limit};
-use super::tradeoff::choose;
 use super::{Calibration, Gate, Make};
 use crate::config::{Param, Settings};
 use crate::error::Result;

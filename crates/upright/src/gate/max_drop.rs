@@ -2,9 +2,9 @@
 //! upright accuracy: threshold and acceptance margin are chosen together from
 //! searches of the calibration inputs ([`super::risk`]).
 
+use super::choose::choose;
 use super::margin::load;
 use super::risk::{CONFIDENCE, DROP, Limit};
-use super::tradeoff::choose;
 use super::{Calibration, Gate, Make};
 use crate::config::Settings;
 use crate::error::Result;

@@ -11,6 +11,7 @@ use crate::state::State;
 
 mod always;
 mod best_mix;
+mod choose;
 mod conformal;
 mod margin;
 mod max_drop;
