@@ -187,6 +187,10 @@ fn prune(graph: &mut GraphProto) {
             needed.extend(reads(node).into_iter().map(String::from));
         }
     }
+    if !kept.contains(&true) {
+        // Engines refuse a graph without nodes, whose outputs are given.
+        return;
+    }
     let mut kept = kept.into_iter();
     graph.node.retain(|_| kept.next().unwrap_or(true));
 }
