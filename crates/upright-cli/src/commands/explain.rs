@@ -9,7 +9,7 @@ use upright_data::Want;
 
 use super::predict::OtherParts;
 use super::report::pictures;
-use super::setup::{SizeArgs, artifact_path, load, note_gradient, open};
+use super::setup::{SizeArgs, artifact_path, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::figure;
@@ -56,14 +56,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     check(&args.out)?;
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let c = args.other.apply(load(
-        &args.model,
-        args.other.switch.as_ref(),
-        &artifact,
-        &args.sizes,
-        common,
-    )?)?;
-    note_gradient(&c, common)?;
+    let (c, _) = args.other.load(&args.model, &artifact, &args.sizes, common)?;
     let path = std::slice::from_ref(&args.input);
     let source = open(path, &args.reading, Want::Inputs, c.model(), common)?;
     let loaded = source.read(&[args.row])?;

@@ -6,7 +6,7 @@ use upright::Canonicalizer;
 use upright_data::{Source, Want};
 
 use super::predict::OtherParts;
-use super::setup::{SizeArgs, artifact_path, load_with_digest, note_gradient, open};
+use super::setup::{SizeArgs, artifact_path, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::report::Result;
@@ -50,10 +50,7 @@ impl JudgedArgs {
     /// Loads and opens what the flags name.
     pub fn open(&self, common: &Common) -> Result<Judged> {
         let artifact = artifact_path(&self.model, self.artifact.as_ref());
-        let second = self.other.switch.as_ref();
-        let (c, digest) = load_with_digest(&self.model, second, &artifact, &self.sizes, common)?;
-        let c = self.other.apply(c)?;
-        note_gradient(&c, common)?;
+        let (c, digest) = self.other.load(&self.model, &artifact, &self.sizes, common)?;
         let read = |path: &PathBuf| {
             open(std::slice::from_ref(path), &self.reading, Want::Labelled, c.model(), common)
         };

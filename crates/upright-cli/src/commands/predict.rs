@@ -22,7 +22,20 @@ pub const EXAMPLES: &str = "Examples:
   upright predict model.onnx photos/ > labels.csv
   upright predict model.onnx a.png b.png --json
   upright predict model.onnx photos/ --out labels.jsonl --views upright/
-  upright predict model.onnx photos/ --gate never        the bare model, for comparison";
+  upright predict model.onnx photos/ --gate never        the bare model, for comparison
+
+Columns:
+  path                  the file, with #row for a row of a file of many
+  label, class          the answer: its number and name
+  rival                 the class of the best view that says otherwise, if one was seen
+  model_label           what the bare model says of the input as it is
+  verdict               kept (familiar, not searched), accepted (another view answers), rejected
+                        (searched, nothing better found), abstained, switched
+  energy_before, _after how unfamiliar the input and the answering view look; lower = more familiar
+  evaluations           forward passes spent
+  m00 .. m12            the map of the answering view, row by row: from a point of the view to the
+                        point of the input seen there; x right, y down, from the centre, in halves
+                        of the longer side. Of clouds m00 .. m22, a rotation";
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -67,19 +80,28 @@ pub struct OtherParts {
     budget: Option<usize>,
     /// The second classifier of an artifact that was fitted with one
     #[arg(long, value_name = "MODEL")]
-    pub switch: Option<PathBuf>,
+    switch: Option<PathBuf>,
 }
 
 impl OtherParts {
-    /// The canonicalizer with the parts that were asked for in place of the fitted ones.
-    pub fn apply(&self, mut c: Canonicalizer) -> Result<Canonicalizer> {
+    /// A fitted model with the parts that were asked for in place of the fitted ones, and the
+    /// artifact's digest.
+    pub fn load(
+        &self,
+        model: &Path,
+        artifact: &Path,
+        sizes: &SizeArgs,
+        common: &Common,
+    ) -> Result<(Canonicalizer, String)> {
+        let (mut c, digest) = load(model, self.switch.as_ref(), artifact, sizes, common)?;
         for (role, part) in self.roles.changes(&c.config().parts)? {
             c = c.with_part(role, part)?;
         }
-        Ok(match self.budget {
-            Some(budget) => c.with_budget(budget),
-            None => c,
-        })
+        if let Some(budget) = self.budget {
+            c = c.with_budget(budget);
+        }
+        note_gradient(&c, common)?;
+        Ok((c, digest))
     }
 }
 
@@ -114,14 +136,7 @@ struct Row<'a> {
 /// Classifies and writes rows.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let c = args.other.apply(load(
-        &args.model,
-        args.other.switch.as_ref(),
-        &artifact,
-        &args.sizes,
-        common,
-    )?)?;
-    note_gradient(&c, common)?;
+    let (c, _) = args.other.load(&args.model, &artifact, &args.sizes, common)?;
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
     let by_name = args.out.as_deref().and_then(Format::of);
     let usual = if common.json { Format::Jsonl } else { Format::Csv };

@@ -248,19 +248,9 @@ pub fn check_place(path: &Path, model: &Model) -> Result<()> {
     }
 }
 
-/// Reads an artifact and joins it with its model, and with its second one if it has one.
+/// Reads an artifact and joins it with its model, and with its second one if it has one; also
+/// gives its digest.
 pub fn load(
-    model: &Path,
-    second: Option<&PathBuf>,
-    artifact: &Path,
-    sizes: &SizeArgs,
-    common: &Common,
-) -> Result<Canonicalizer> {
-    Ok(load_with_digest(model, second, artifact, sizes, common)?.0)
-}
-
-/// The same, with the artifact's digest.
-pub fn load_with_digest(
     model: &Path,
     second: Option<&PathBuf>,
     artifact: &Path,

@@ -103,10 +103,9 @@ impl FitReport {
         (Advice::Use, format!("use it: {transformed}, {upright}{why}"))
     }
 
-    /// Why little is gained, where that is so and known.
+    /// Why little is gained, where that is so: only then the ceiling is measured.
     fn why(&self) -> Option<String> {
-        // Measured where little is gained.
-        self.ceiling?;
+        let ceiling = self.ceiling?;
         let mut reasons = Vec::new();
         if let Some(auroc) = self.auroc.filter(|&a| a < SEPARATES) {
             reasons.push(format!(
@@ -114,14 +113,12 @@ impl FitReport {
                  another score or tap may, or the model has learnt these transforms already"
             ));
         }
-        if let Some(ceiling) = self.ceiling {
-            reasons.push(format!(
-                "without the gate {} would be right: a view of lower energy is found for {} of \
-                 transformed inputs and changes the answer of {}",
-                ceiling.right, ceiling.lower, ceiling.changed
-            ));
-        }
-        (!reasons.is_empty()).then(|| reasons.join("; "))
+        reasons.push(format!(
+            "without the gate {} would be right: a view of lower energy is found for {} of \
+             transformed inputs and changes the answer of {}",
+            ceiling.right, ceiling.lower, ceiling.changed
+        ));
+        Some(reasons.join("; "))
     }
 }
 

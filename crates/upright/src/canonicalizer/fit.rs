@@ -104,11 +104,12 @@ impl Config {
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
         let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
         watch.say(&said);
-        let held = held.some(plan.held).0;
         let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, &plan, watch)?;
         report.notes.extend(note.into_iter().chain(cut));
         let (gate_rows, proof_rows) = held.split();
         let (_, gate_rows) = gate_rows.some(config.tuned_on);
+        let most = calibrating(plan.held);
+        let (gate_rows, proof_rows) = (gate_rows.some(most).0, proof_rows.some(plan.held - most).0);
         report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {
             report.transforms = Transforms::Given;

@@ -73,7 +73,7 @@ impl Canonicalizer {
         let resample = &self.config.resample;
         if let Some(round) = round {
             let poses = random_poses(batch, &self.space, salt);
-            let kinds = Kind::of(self.fitted.proposer.photographs());
+            let kinds = Kind::of(self.fitted.proposer.pooled());
             kinds[round % kinds.len()].copies(batch, &poses, &self.space, resample, salt)
         } else {
             let mut mixed = jittered(batch, &self.space, resample, salt)?;
@@ -123,7 +123,7 @@ impl Canonicalizer {
                 all.into_iter().map(|proposal| Proposed { after: 0, proposal }).collect()
             })
             .collect();
-        // The views that are read first, then the best of what follows from it, then steps from
+        // The views that are read first, then the best of what follows from them, then steps from
         // those.
         let mut known = vec![0; batch.len()];
         for round in 0..3 {

@@ -27,10 +27,12 @@ const HELD: usize = 600;
 /// What a fit will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Transformed copies that the proposer learns from, if it may choose how many.
+    /// Transformed copies that the proposer learns from.
     pub(super) copies: usize,
-    /// Inputs whose views the score learns from, if it may choose how many.
+    /// Inputs whose views the score learns from.
     pub(super) lessons: usize,
+    /// Whether no setting says how many copies and lessons.
+    free: [bool; 2],
     /// Bank samples that the score looks at.
     bank: usize,
     /// Held-out inputs, and the views that each takes.
@@ -42,24 +44,24 @@ impl Plan {
     /// What a config would do if time did not matter.
     pub(super) fn of(config: &Config, model: &Model, bank: usize, held: &Held) -> Result<Self> {
         let signal = model.signal();
-        let lessons = match score::needs(config.part(Role::Score))?.lessons {
-            Lessons::AUTO => Lessons::usual(signal),
-            given => given,
-        };
+        let asked = score::needs(config.part(Role::Score))?.lessons;
+        let lessons = if asked == Lessons::AUTO { Lessons::usual(signal) } else { asked };
         let part = config.part(Role::Proposer);
         let row = proposer::row(&part.name)?;
-        let copies = match part.resolve(row.params)? {
-            _ if !row.make.copies => 0,
-            settings => settings.auto("copies").map_or(copies::usual(signal), |c| c as usize),
+        let told = match part.resolve(row.params)? {
+            settings if row.make.copies => settings.auto("copies").map(|c| c as usize),
+            _ => Some(0),
         };
+        let copies = told.unwrap_or_else(|| copies::usual(signal));
         let searched = gate::row(&config.part(Role::Gate).name)?.make.searched;
         Ok(Plan {
             copies,
             lessons,
+            free: [told.is_none(), asked == Lessons::AUTO],
             bank: if lessons > 0 { 0 } else { bank },
             held: held.upright.len(),
-            // The half that calibrates is searched where the gate asks for it, the other half
-            // as the gate lets it; early stops save about half of the views.
+            // What calibrates is searched where the gate asks for it, what proves as the gate
+            // lets it; early stops save about half of the views.
             per_held: 2 + config.budget * if searched { 2 } else { 1 } / 3,
         })
     }
@@ -71,16 +73,18 @@ impl Plan {
 
     /// Half of what it may choose.
     fn halved(&self, first: &Plan) -> Plan {
-        let half = |now: usize, first: usize, least: usize| (now / 2).max(least.min(first));
+        let half = |free: bool, now: usize, first: usize, least: usize| {
+            if free { (now / 2).max(least.min(first)) } else { now }
+        };
         Plan {
-            copies: half(self.copies, first.copies, COPIES),
-            lessons: half(self.lessons, first.lessons, LESSONS),
-            held: half(self.held, first.held, HELD),
+            copies: half(self.free[0], self.copies, first.copies, COPIES),
+            lessons: half(self.free[1], self.lessons, first.lessons, LESSONS),
+            held: half(true, self.held, first.held, HELD),
             ..*self
         }
     }
 
-    /// The plan that takes at most about so many seconds, by halves; and the number of halvings.
+    /// The plan that takes at most about so many seconds, by halves.
     fn within(&self, seconds: f64, per_view: f64) -> Plan {
         let mut plan = *self;
         for _ in 0..HALVINGS {
@@ -159,7 +163,14 @@ mod tests {
     /// 6,000 + 9,000 + 2 * 600 * 7 = 23,400, 7.8 minutes.
     #[test]
     fn what_takes_too_long_is_halved_and_said() {
-        let first = Plan { copies: 12_000, lessons: 3000, bank: 0, held: 1000, per_held: 7 };
+        let first = Plan {
+            copies: 12_000,
+            lessons: 3000,
+            free: [true; 2],
+            bank: 0,
+            held: 1000,
+            per_held: 7,
+        };
         assert_eq!(first.views(), 44_000);
         let (plan, said, cut) = planned(first, Some(10.0), 0.02);
         assert_eq!((plan.copies, plan.lessons, plan.held), (6000, 1500, 600));
@@ -169,6 +180,8 @@ mod tests {
         assert_eq!((plan, cut), (first, None));
         let (plan, ..) = planned(first, Some(0.1), 1.0);
         assert_eq!((plan.copies, plan.lessons, plan.held), (COPIES, LESSONS, HELD));
+        let told = Plan { free: [false, true], ..first };
+        assert_eq!((told.halved(&told).copies, told.halved(&told).lessons), (12_000, 1500));
         let few = Plan { copies: 500, lessons: 100, held: 50, ..first };
         assert_eq!(few.halved(&few), few);
     }

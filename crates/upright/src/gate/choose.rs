@@ -63,16 +63,16 @@ pub(super) fn choose(
         .then(|| best(&pilot, share, |p| p.cautious_drop() <= limit.drop))
         .filter(|by_margin| by_margin.value > by_difference + SAVING);
     let kept = |p: &&Point| p.tau == f32::INFINITY || limit.kept(p.harmed, p.mended, n);
-    let (scale, points) = if let Some(Best { margin, .. }) = by_margin {
+    let (scale, floor, points) = if let Some(Best { margin, .. }) = by_margin {
         let scale = Scale::new(margin, &pilot);
         let points = thresholds(&tested, &scale);
-        (scale, points)
+        (scale, f32::NEG_INFINITY, points)
     } else {
         let gains = transformed.iter().filter_map(|c| Some(c.raw.energy - c.best?.energy));
         let points = levels(differences(&tested, floor), gains.collect());
         let chosen = finest(points.iter().take_while(kept), share, 0.0).unwrap_or(&points[0]);
         // What equals the threshold is not above it.
-        (Scale::plain(chosen.tau.next_up().max(0.0)), points)
+        (Scale::plain(chosen.tau.next_up().max(0.0)), floor, points)
     };
     let energies = transformed.iter().map(|c| c.raw.energy).collect();
     let taus = levels(thresholds(&tested, &scale), energies);

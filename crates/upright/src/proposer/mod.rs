@@ -58,10 +58,10 @@ pub trait Proposer: Send + Sync + std::fmt::Debug {
     /// What to store so that `load` gives the same proposer, bit for bit.
     fn state(&self) -> State;
 
-    /// Whether inputs turned out to be photographs, without a plain background: parts that
-    /// learn from what it proposes then need copies of several kinds.
+    /// Whether it learnt from copies of several kinds, as photographs ask for: parts that learn
+    /// from what it proposes then need them, too.
     #[doc(hidden)]
-    fn photographs(&self) -> bool {
+    fn pooled(&self) -> bool {
         false
     }
 

@@ -172,8 +172,8 @@ impl Proposer for Learned {
         self.note.clone()
     }
 
-    fn photographs(&self) -> bool {
-        self.photographs
+    fn pooled(&self) -> bool {
+        self.kinds().len() > 1
     }
 }
 

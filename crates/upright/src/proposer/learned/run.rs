@@ -4,13 +4,12 @@
 use std::sync::OnceLock;
 
 use super::frame::{Framed, Frames};
-use super::votes::Quarters;
+use super::votes::{Quarters, Votes};
 use super::{Learned, Targets, geometry, steps};
 use crate::map::Map;
 use crate::proposer::shapes::Covariance;
 use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
-use crate::stats::log_softmax;
-use crate::tensor::{Batch, argmax};
+use crate::tensor::Batch;
 use crate::warp::{Resample, View, warp};
 
 /// Most proposals made.
@@ -35,20 +34,6 @@ pub(super) struct Known<'a> {
     votes: Option<Votes>,
 }
 
-/// What the views by quarter turns say together.
-#[derive(Default)]
-struct Votes {
-    /// The reading of each turn's view, once it was seen.
-    readings: Vec<Option<Vec<f32>>>,
-    /// For each cell, the mean log-probability that it is the right one.
-    cells: Vec<f32>,
-    /// The class predicted for the input as it is.
-    raw: usize,
-    /// Log-probabilities of the classes, summed over the views seen, and their number.
-    classes: Vec<f32>,
-    seen: usize,
-}
-
 impl<'a> Known<'a> {
     pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
         let own = learned.frames.shape(brief.signal, brief.item);
@@ -61,10 +46,7 @@ impl<'a> Known<'a> {
             best: Vec::new(),
             named: false,
             suggested: Vec::new(),
-            votes: learned
-                .quarters
-                .as_ref()
-                .map(|quarters| Votes { readings: vec![None; quarters.len()], ..Votes::default() }),
+            votes: learned.quarters.as_ref().map(Votes::new),
         }
     }
 
@@ -154,69 +136,15 @@ impl<'a> Known<'a> {
 }
 
 impl Known<'_> {
-    /// Keeps the best score of every class.
-    fn note_best(&mut self, reading: &[f32]) {
-        let cells = self.learned.cells.len();
-        let best = |class: usize| {
-            let scores = (0..cells).map(|cell| self.learned.score(reading, class, cell));
-            scores.fold(f32::NEG_INFINITY, f32::max)
-        };
-        self.best = (0..self.learned.classes).map(best).collect();
-    }
-
     /// Whether a pose is nearly that of a turn whose view has voted.
     fn voted(&self, pose: &[f32]) -> bool {
         let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) else {
             return false;
         };
-        (0..quarters.len()).filter(|&turn| votes.readings[turn].is_some()).any(|turn| {
+        (0..quarters.len()).filter(|&turn| votes.has(turn)).any(|turn| {
             let apart = self.brief.space.distance(quarters.pose(turn), pose);
             apart < 1.0 / self.learned.cells.len() as f32
         })
-    }
-
-    /// Takes the readings of turned views and joins all there are.
-    fn vote(&mut self, views: &[Viewed<'_>]) {
-        let (Some(votes), Some(quarters)) = (&mut self.votes, &self.learned.quarters) else {
-            return;
-        };
-        let learned = self.learned;
-        for view in views {
-            let said = log_softmax(view.logits, 1.0);
-            if votes.seen == 0 {
-                votes.raw = argmax(view.logits);
-                votes.classes = vec![0.0; said.len()];
-            }
-            votes.seen += 1;
-            for (sum, v) in votes.classes.iter_mut().zip(said) {
-                *sum += v as f32;
-            }
-            if let (Some(turn), Some(reading)) = (quarters.number(view.pose), view.reading) {
-                votes.readings[turn] = Some(reading.to_vec());
-            }
-        }
-        let read: Vec<(usize, &Vec<f32>)> = votes
-            .readings
-            .iter()
-            .enumerate()
-            .filter_map(|(turn, reading)| Some((turn, reading.as_ref()?)))
-            .collect();
-        let cells = learned.cells.len();
-        let share = 1.0 / read.len().max(1) as f32;
-        let mut joined = vec![0.0; cells];
-        let mut reading = vec![0.0; learned.outputs()];
-        for &(turn, own) in &read {
-            let poses: Vec<f32> = (0..cells).map(|c| learned.over_classes(own, c)).collect();
-            let likely = log_softmax(&poses, 1.0 / f64::from(learned.heat));
-            for (c, sum) in joined.iter_mut().enumerate() {
-                *sum += share * likely[quarters.cell(turn, c)] as f32;
-            }
-            for (t, sum) in reading.iter_mut().enumerate() {
-                *sum += share * own[learned.turned(t, |c| quarters.cell(turn, c))];
-            }
-        }
-        votes.cells = joined;
-        self.reading = (!read.is_empty()).then_some(reading);
     }
 
     /// The turns that have not voted, the likeliest first.
@@ -225,7 +153,7 @@ impl Known<'_> {
             return Vec::new();
         };
         let mut found: Vec<Proposal> = (1..quarters.len())
-            .filter(|&turn| votes.readings[turn].is_none())
+            .filter(|&turn| !votes.has(turn))
             .map(|turn| {
                 let pose = quarters.pose(turn).to_vec();
                 let score = self.likely(&pose);
@@ -251,15 +179,13 @@ impl Known<'_> {
             return Rating { here, ..Rating::default() };
         }
         let best = votes.cells.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let share = 1.0 / votes.seen.max(1) as f32;
-        let said = |class: usize| votes.classes.get(class).map_or(0.0, |v| v * share);
         let raw = self.likely(&identity);
         let others = self.learned.quarters.iter().flat_map(Quarters::others);
         let rival = others.filter(|p| *p != pose).map(|p| self.likely(p)).fold(raw, f32::max);
         Rating {
             here: here - raw,
             best: here - best,
-            class: said(class) - said(votes.raw),
+            class: votes.agreed(class),
             lead: here - rival,
             unlike: 0.0,
         }
@@ -279,7 +205,7 @@ impl Run for Known<'_> {
         let Brief { signal, item, space, .. } = self.brief;
         if let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) {
             let turn = quarters.number(pose)?;
-            return votes.readings[turn].is_none().then(Vec::new);
+            return (!votes.has(turn)).then(Vec::new);
         }
         let read = if self.bare() { pose == space.identity() } else { self.is_frame(pose) };
         if self.reading.is_some() || !read {
@@ -296,23 +222,21 @@ impl Run for Known<'_> {
     }
 
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
-        if self.votes.is_some() {
-            let news = views.iter().any(|v| v.reading.is_some());
-            self.vote(views);
-            let Some(reading) = self.reading.take().filter(|_| news) else { return Vec::new() };
-            let mut proposals = self.turns();
-            if proposals.is_empty() {
-                proposals = self.proposals(&reading);
-            }
-            self.note_best(&reading);
-            self.reading = Some(reading);
-            return proposals;
+        if let (Some(votes), Some(quarters)) = (&mut self.votes, &self.learned.quarters) {
+            let Some(joined) = votes.take(self.learned, quarters, views) else { return Vec::new() };
+            let turns = self.turns();
+            return if turns.is_empty() { self.proposals(&joined) } else { turns };
         }
         let Some(reading) = views.iter().find_map(|v| v.reading) else {
             return views.iter().filter_map(|view| self.step(view)).collect();
         };
         let proposals = self.proposals(reading);
-        self.note_best(reading);
+        let cells = self.learned.cells.len();
+        let best = |class: usize| {
+            let scores = (0..cells).map(|cell| self.learned.score(reading, class, cell));
+            scores.fold(f32::NEG_INFINITY, f32::max)
+        };
+        self.best = (0..self.learned.classes).map(best).collect();
         self.reading = Some(reading.to_vec());
         if self.learned.step.is_some() {
             self.suggested.clone_from(&proposals);

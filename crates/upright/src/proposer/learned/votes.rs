@@ -2,12 +2,16 @@
 //! are read as well. Nothing is resampled, and what each of them says of the
 //! pose, moved into the input's frame, joins.
 
+use super::Learned;
 use super::cells::Cells;
 use super::frame::Frames;
 use crate::map::Map;
+use crate::proposer::Viewed;
 use crate::proposer::shapes::linear;
 use crate::proposer::shapes::plane::{angle, inverse};
 use crate::space::Space;
+use crate::stats::log_softmax;
+use crate::tensor::argmax;
 
 /// The poses of the quarter turns, with the input as it is first.
 #[derive(Debug)]
@@ -59,6 +63,80 @@ impl Quarters {
     /// The cell of a turned view that means the same as a cell of the input.
     pub(super) fn cell(&self, turn: usize, cell: usize) -> usize {
         self.turns[turn].moved[cell]
+    }
+}
+
+/// What the views by quarter turns say together.
+pub(super) struct Votes {
+    /// The reading of each turn's view, once it was seen.
+    readings: Vec<Option<Vec<f32>>>,
+    /// For each cell, the mean log-probability that it is the right one; empty before any view.
+    pub(super) cells: Vec<f32>,
+    /// The class predicted for the input as it is.
+    raw: usize,
+    /// Log-probabilities of the classes, summed over the views seen, and their number.
+    classes: Vec<f32>,
+    seen: usize,
+}
+
+impl Votes {
+    pub(super) fn new(quarters: &Quarters) -> Self {
+        let readings = vec![None; quarters.turns.len()];
+        Votes { readings, cells: Vec::new(), raw: 0, classes: Vec::new(), seen: 0 }
+    }
+
+    /// Whether the view of a turn has voted.
+    pub(super) fn has(&self, turn: usize) -> bool {
+        self.readings[turn].is_some()
+    }
+
+    /// How far the views agree on a class, compared with the one of the input as it is.
+    pub(super) fn agreed(&self, class: usize) -> f32 {
+        let share = 1.0 / self.seen.max(1) as f32;
+        let said = |class: usize| self.classes.get(class).map_or(0.0, |v| v * share);
+        said(class) - said(self.raw)
+    }
+
+    /// Takes some views, the input as it is first, and joins the readings of all turns so far
+    /// into one in the input's frame; `None` if none of them was read.
+    pub(super) fn take(
+        &mut self,
+        learned: &Learned,
+        quarters: &Quarters,
+        views: &[Viewed<'_>],
+    ) -> Option<Vec<f32>> {
+        for view in views {
+            let said = log_softmax(view.logits, 1.0);
+            if self.seen == 0 {
+                self.raw = argmax(view.logits);
+                self.classes = vec![0.0; said.len()];
+            }
+            self.seen += 1;
+            for (sum, v) in self.classes.iter_mut().zip(said) {
+                *sum += v as f32;
+            }
+            if let (Some(turn), Some(reading)) = (quarters.number(view.pose), view.reading) {
+                self.readings[turn] = Some(reading.to_vec());
+            }
+        }
+        views.iter().find_map(|v| v.reading)?;
+        let read = || self.readings.iter().enumerate().filter_map(|(t, r)| Some((t, r.as_ref()?)));
+        let share = 1.0 / read().count() as f32;
+        let cells = learned.cells.len();
+        let mut poses = vec![0.0; cells];
+        let mut joined = vec![0.0; learned.outputs()];
+        for (turn, own) in read() {
+            let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(own, c)).collect();
+            let likely = log_softmax(&over, 1.0 / f64::from(learned.heat));
+            for (c, sum) in poses.iter_mut().enumerate() {
+                *sum += share * likely[quarters.cell(turn, c)] as f32;
+            }
+            for (t, sum) in joined.iter_mut().enumerate() {
+                *sum += share * own[learned.turned(t, |c| quarters.cell(turn, c))];
+            }
+        }
+        self.cells = poses;
+        Some(joined)
     }
 }
 
