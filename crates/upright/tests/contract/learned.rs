@@ -68,6 +68,38 @@ fn a_few_views_mend_most_of_what_transforms_break() {
     assert!(after > before + 35.0 && views < 6.0, "{before} -> {after} % at {views} views");
 }
 
+/// Digits in a frame of grey noise, so that nothing tells figure from background.
+fn photographs(count: usize, seed: u64) -> Samples<'static> {
+    let digits = samples::digits(count, seed).unwrap();
+    let mut data = digits.batch().data().to_vec();
+    for (i, v) in data.iter_mut().enumerate() {
+        let (row, col) = (i / 40 % 40, i % 40);
+        if row.min(col).min(39 - row).min(39 - col) < 2 {
+            *v = 0.2 + 0.3 * ((i * 7919 % 1000) as f32 / 1000.0);
+        }
+    }
+    let batch = Batch::new(digits.batch().signal(), data).unwrap();
+    Samples::labelled(batch, digits.labels().unwrap().to_vec()).unwrap()
+}
+
+/// Without a plain background the exact quarter views vote: four views, and more where an angle
+/// between them was voted for.
+#[test]
+fn quarter_views_of_photographs_vote() {
+    for (space, most) in [("quarters", 4.0), ("rotate", 9.0)] {
+        let c = fitted(samples::glyph_model(), &photographs(SAMPLES, 1), space);
+        let notes = &c.report().notes;
+        assert!(notes.iter().any(|n| n.contains("finds the pose")), "{notes:?}");
+        let (before, after, views) = measured(&c, &photographs(150, 7));
+        assert!(after > before + 25.0, "{space}: {before} -> {after} % at {views} views");
+        assert!(views <= most, "{space}: {views} views");
+        let copies = copies(&c, &photographs(3, 8)).0;
+        let traces = c.trace(&copies).unwrap();
+        let probes = |t: &upright::Trace| t.proposals.iter().filter(|p| p.proposal.probe).count();
+        assert!(traces.iter().all(|t| probes(t) == 3), "three turns beside the input");
+    }
+}
+
 /// Spaces without all rotations, whose poses are spread points: something is proposed, inside
 /// the domain, and what it leads to is no worse than the bare model.
 #[test]
