@@ -8,7 +8,7 @@ use super::{Calibration, Case, Look, sorted};
 use crate::error::{Error, Result};
 
 /// Upright inputs from which on every fourth chooses how improvements are measured.
-const MANY: usize = 800;
+const MANY: usize = 400;
 /// Points of accuracy that may be lost for searching less.
 const SAVING: f64 = 0.03;
 
@@ -50,7 +50,8 @@ pub(super) fn choose(
     let pilot = Calibration { upright: &pilot, transformed: &transformed };
     let tested = Calibration { upright: &tested, transformed: &transformed };
     let n = tested.upright.len();
-    let limit = limit.suited(n);
+    let changed = changed(&pilot, share);
+    let limit = limit.suited(n, changed);
     let (floor, by_difference) = if many {
         searching(&pilot).map(|tau| (tau, by_difference(&pilot, tau, share, limit.drop))).fold(
             (f32::NEG_INFINITY, f64::NEG_INFINITY),
@@ -79,8 +80,16 @@ pub(super) fn choose(
     let above = taus.iter().take_while(kept).take_while(|p| p.tau >= floor);
     let chosen = finest(above, share, SAVING).unwrap_or(&taus[0]);
     let wanted = finest(points.iter(), share, 0.0).unwrap_or(chosen);
-    let note = cost(chosen, wanted, limit, n, upright.len());
+    let note = cost((chosen, wanted), limit, changed, n, upright.len());
     Ok(Margin::new(chosen.tau, scale).noting(note))
+}
+
+/// The share of upright inputs, 0..1, that change their class where the accuracy at a share of
+/// transformed inputs is best; 0 without inputs.
+fn changed(cases: &Calibration, share: f64) -> f64 {
+    let points = differences(cases, f32::NEG_INFINITY);
+    let best = finest(points.iter(), share, 0.0).map_or(0, |p| p.harmed + p.mended);
+    best as f64 / cases.upright.len().max(1) as f64
 }
 
 /// Levels that are tested.
@@ -145,13 +154,22 @@ fn finest<'a>(
 }
 
 /// What a limit costs, and what would lift it.
-fn cost(chosen: &Point, wanted: &Point, limit: Limit, n: usize, all: usize) -> Option<String> {
+fn cost(
+    (chosen, wanted): (&Point, &Point),
+    limit: Limit,
+    changed: f64,
+    n: usize,
+    all: usize,
+) -> Option<String> {
+    // Of all upright calibration inputs, only some test the limit.
+    let in_all = |tested: usize| (tested as f64 * all as f64 / n as f64).ceil() as usize;
     let lost = wanted.transformed.percent() - chosen.transformed.percent();
     if limit.gives && limit.drop > Limit::USUAL {
         let strict = Limit { drop: Limit::USUAL, gives: false, ..limit };
         let more = strict
-            .samples(0.0, 0.0)
-            .map_or_else(String::new, |n| format!("; {n} would promise {:.1}", Limit::USUAL));
+            .samples(0.5 * changed, 0.5 * changed)
+            .map(|n| format!("; about {} would promise {:.1}", in_all(n), Limit::USUAL))
+            .unwrap_or_default();
         return Some(format!(
             "{all} calibration samples promise no less than a limit of {:.1} on the points of \
              upright accuracy that may be lost, with {:.0} % confidence{more}",
@@ -168,8 +186,6 @@ fn cost(chosen: &Point, wanted: &Point, limit: Limit, n: usize, all: usize) -> O
          confidence,",
         100.0 * confidence
     );
-    // Of all upright calibration inputs, only some test the limit.
-    let in_all = |tested: usize| (tested as f64 * all as f64 / n as f64).ceil() as usize;
     if !limit.kept(0, 0, n) {
         let needed = limit.samples(0.0, 0.0).map_or_else(
             || "no number of samples would do".into(),

@@ -50,10 +50,19 @@ impl Limit {
         }
     }
 
-    /// The limit that `n` inputs can promise, if it gives way.
-    pub(super) fn suited(self, n: usize) -> Self {
+    /// The limit that `n` inputs can promise of a gate that changes the share `changed` of them,
+    /// 0..1, and loses nothing by it, if it gives way.
+    pub(super) fn suited(self, n: usize, changed: f64) -> Self {
+        if !self.gives {
+            return self;
+        }
         let least = (self.least(n) * 10.0).ceil() / 10.0;
-        if self.gives { Limit { drop: self.drop.max(least).min(100.0), ..self } } else { self }
+        let flips = (0.5 * changed * n as f64).ceil() as usize;
+        let tenths = (10.0 * self.drop.max(least)) as u32;
+        let kept = (tenths..1000)
+            .map(|tenths| Limit { drop: f64::from(tenths) / 10.0, ..self })
+            .find(|limit| limit.kept(flips, flips, n));
+        kept.unwrap_or(Limit { drop: 100.0, ..self })
     }
 
     /// Whether a gate that spoils and mends so many of `n` inputs keeps the limit.
@@ -204,9 +213,16 @@ mod tests {
     #[test]
     fn a_limit_that_gives_way_is_what_can_be_promised() {
         let limit = Limit { drop: 1.0, confidence: 0.9, gives: true };
-        assert!((limit.suited(96).drop - 3.1).abs() < 1e-9, "{:?}", limit.suited(96));
-        assert!(limit.suited(96).kept(0, 0, 96) && !limit.kept(0, 0, 96));
-        assert_eq!(limit.suited(400), limit);
+        let few = limit.suited(96, 0.0);
+        assert!((few.drop - 3.1).abs() < 1e-9, "{few:?}");
+        assert!(few.kept(0, 0, 96) && !limit.kept(0, 0, 96));
+        assert_eq!(limit.suited(400, 0.0), limit);
+        // 45 spoilt and 45 mended of 900: 1.65 sqrt(90) / 900 are 1.7 points, and more as the
+        // number of flips is a chance, too.
+        let restless = limit.suited(900, 0.1);
+        assert!((1.7..2.3).contains(&restless.drop), "{restless:?}");
+        assert!(restless.kept(45, 45, 900) && !limit.kept(45, 45, 900));
+        assert_eq!(limit.suited(900, 0.01), limit);
     }
 
     #[test]

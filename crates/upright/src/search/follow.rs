@@ -3,7 +3,7 @@
 //!
 //! First come the views that the proposer has to see before it can say more,
 //! together; then its suggestions in their order, one at a time. Once they are used up,
-//! what is left of the budget refines the best pose of each of a few predicted
+//! what is left of a large budget refines the best pose of each of a few predicted
 //! classes by mirrored random steps ([`super::evolve`]), as `rivals` does; where
 //! nothing was suggested at all, poses are drawn from a design first.
 
@@ -24,6 +24,7 @@ pub(super) const KIND: Kind<Make> = Kind {
     params: &[
         Param::whole("most", 12, 1, 64, "suggestions that are followed").tuned(2.0, 16.0),
         Param::flag("early", true, "stop when the score is sure of a view"),
+        Param::whole("refine", 12, 1, 100_000, "least budget whose rest refines what was found"),
         Param::whole("rivals", 3, 1, 64, "basins refined when suggestions are used up")
             .tuned(1.0, 6.0),
         Param::real("radius", 0.04, 1e-3, 0.5, "first steps then, as a share of each axis' extent")
@@ -36,6 +37,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 struct Follow {
     most: usize,
     early: bool,
+    refine: usize,
     rivals: usize,
     radius: f32,
 }
@@ -45,6 +47,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
     Ok(Box::new(Follow {
         most: settings.whole("most"),
         early: settings.flag("early"),
+        refine: settings.whole("refine"),
         rivals: settings.whole("rivals"),
         radius: settings.real("radius") as f32,
     }))
@@ -114,8 +117,9 @@ impl Run for Following<'_> {
             let points = Design::Sobol.points(0..count, self.space.cube(), self.seed);
             return points.iter().map(|p| Ask::plain(self.space.draw(p))).collect();
         }
-        if self.space.axes().iter().all(|axis| axis.extent() <= 0.0) {
-            // Discrete poses have no neighbourhood to refine in.
+        let small = self.suggested > 0 && self.budget < self.settings.refine;
+        // Discrete poses have no neighbourhood to refine in.
+        if small || self.space.axes().iter().all(|axis| axis.extent() <= 0.0) {
             return Vec::new();
         }
         let Following { settings, space, seed, seen, .. } = self;

@@ -163,6 +163,17 @@ impl Cells {
         self.weights(place, space).into_iter().map(|(i, w)| w * value(i)).sum()
     }
 
+    /// The cells around a place: within an eighth of a turn, or those that it belongs to.
+    pub(super) fn around(&self, place: &Place, space: &Space) -> Vec<usize> {
+        if let (Cells::Angles, Place::Angle(a)) = (self, place) {
+            let nearest = ((a / TAU).rem_euclid(1.0) * ANGLES as f64).round() as usize;
+            return (nearest + ANGLES - ANGLES / 8..=nearest + ANGLES + ANGLES / 8)
+                .map(|cell| cell % ANGLES)
+                .collect();
+        }
+        self.weights(place, space).into_iter().map(|(i, _)| i).collect()
+    }
+
     pub(super) fn state(&self) -> State {
         match self {
             Cells::Angles | Cells::Poses { .. } => State::new(),

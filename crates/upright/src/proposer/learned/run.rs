@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use super::cells::Place;
 use super::frame::{Framed, Frames};
 use super::votes::{Quarters, Votes};
 use super::{Learned, Targets, geometry, steps};
@@ -164,28 +165,33 @@ impl Known<'_> {
         found
     }
 
-    /// The mean log-probability of a pose in the votes so far.
-    fn likely(&self, pose: &[f32]) -> f32 {
-        let Some(votes) = self.votes.as_ref().filter(|v| !v.cells.is_empty()) else { return 0.0 };
-        let place = self.learned.frames.place_of(self.brief.space, self.framed(), pose, 0);
-        place.map_or(0.0, |p| self.learned.cells.at(&p, self.brief.space, |c| votes.cells[c]))
+    /// Where a pose lies in the input's frame, whatever the class.
+    fn place(&self, pose: &[f32]) -> Option<Place> {
+        self.learned.frames.place_of(self.brief.space, self.framed(), pose, 0)
     }
 
-    /// How the votes rate a class under a pose, compared with the input as it is.
+    /// The log-probability in the votes so far that the right pose is nearly this one.
+    fn likely(&self, pose: &[f32]) -> f32 {
+        let Some(votes) = &self.votes else { return 0.0 };
+        let place = self.place(pose);
+        place.map_or(0.0, |p| votes.near(&self.learned.cells, &p, self.brief.space))
+    }
+
+    /// How the votes rate a class under a pose, compared with the input as it is; its `best` is
+    /// how upright the view itself looks.
     fn rate_by_votes(&self, votes: &Votes, pose: &[f32], class: usize) -> Rating {
         let here = self.likely(pose);
         let identity = self.brief.space.identity();
         if pose == identity {
             return Rating { here, ..Rating::default() };
         }
-        let best = votes.cells.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let raw = self.likely(&identity);
         let others = self.learned.quarters.iter().flat_map(Quarters::others);
         let rival = others.filter(|p| *p != pose).map(|p| self.likely(p)).fold(raw, f32::max);
         Rating {
             here: here - raw,
-            best: here - best,
-            class: votes.agreed(class),
+            best: votes.upright(pose),
+            class: votes.lead(class),
             lead: here - rival,
             unlike: 0.0,
         }
@@ -203,9 +209,8 @@ impl Run for Known<'_> {
 
     fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
         let Brief { signal, item, space, .. } = self.brief;
-        if let (Some(votes), Some(quarters)) = (&self.votes, &self.learned.quarters) {
-            let turn = quarters.number(pose)?;
-            return (!votes.has(turn)).then(Vec::new);
+        if let Some(votes) = &self.votes {
+            return (!votes.saw(pose)).then(Vec::new);
         }
         let read = if self.bare() { pose == space.identity() } else { self.is_frame(pose) };
         if self.reading.is_some() || !read {
@@ -222,8 +227,10 @@ impl Run for Known<'_> {
     }
 
     fn tell(&mut self, views: &[Viewed<'_>]) -> Vec<Proposal> {
-        if let (Some(votes), Some(quarters)) = (&mut self.votes, &self.learned.quarters) {
-            let Some(joined) = votes.take(self.learned, quarters, views) else { return Vec::new() };
+        if let Some(mut votes) = self.votes.take() {
+            let joined = votes.take(self.learned, self.brief.space, |pose| self.place(pose), views);
+            self.votes = Some(votes);
+            let Some(joined) = joined else { return Vec::new() };
             let turns = self.turns();
             return if turns.is_empty() { self.proposals(&joined) } else { turns };
         }

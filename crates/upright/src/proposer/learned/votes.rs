@@ -3,7 +3,7 @@
 //! pose, moved into the input's frame, joins.
 
 use super::Learned;
-use super::cells::Cells;
+use super::cells::{Cells, Place};
 use super::frame::Frames;
 use crate::map::Map;
 use crate::proposer::Viewed;
@@ -66,23 +66,32 @@ impl Quarters {
     }
 }
 
-/// What the views by quarter turns say together.
+/// What views say together.
 pub(super) struct Votes {
     /// The reading of each turn's view, once it was seen.
     readings: Vec<Option<Vec<f32>>>,
     /// For each cell, the mean log-probability that it is the right one; empty before any view.
     pub(super) cells: Vec<f32>,
-    /// The class predicted for the input as it is.
-    raw: usize,
-    /// Log-probabilities of the classes, summed over the views seen, and their number.
+    /// The views seen, the input as it is first.
+    views: Vec<Voter>,
+    /// Log-probabilities of the classes over all views, each as far as it is likely upright.
     classes: Vec<f32>,
-    seen: usize,
+}
+
+/// A view that was seen.
+struct Voter {
+    pose: Vec<f32>,
+    class: usize,
+    /// Log-probabilities of the classes.
+    said: Vec<f64>,
+    /// The log-probability that it is nearly upright, by its own reading.
+    upright: f32,
 }
 
 impl Votes {
     pub(super) fn new(quarters: &Quarters) -> Self {
         let readings = vec![None; quarters.turns.len()];
-        Votes { readings, cells: Vec::new(), raw: 0, classes: Vec::new(), seen: 0 }
+        Votes { readings, cells: Vec::new(), views: Vec::new(), classes: Vec::new() }
     }
 
     /// Whether the view of a turn has voted.
@@ -90,44 +99,61 @@ impl Votes {
         self.readings[turn].is_some()
     }
 
-    /// How far the views agree on a class, compared with the one of the input as it is.
-    pub(super) fn agreed(&self, class: usize) -> f32 {
-        let share = 1.0 / self.seen.max(1) as f32;
-        let said = |class: usize| self.classes.get(class).map_or(0.0, |v| v * share);
-        said(class) - said(self.raw)
+    /// Whether a view was seen.
+    pub(super) fn saw(&self, pose: &[f32]) -> bool {
+        self.views.iter().any(|v| v.pose == pose)
+    }
+
+    /// How far a class is likelier than the one of the input as it is.
+    pub(super) fn lead(&self, class: usize) -> f32 {
+        let said = |class: usize| self.classes.get(class).copied().unwrap_or(0.0);
+        self.views.first().map_or(0.0, |raw| said(class) - said(raw.class))
+    }
+
+    /// How far a view looks more upright than the input as it is; 0 if it was not seen.
+    pub(super) fn upright(&self, pose: &[f32]) -> f32 {
+        let own = self.views.iter().find(|v| v.pose == pose);
+        own.zip(self.views.first()).map_or(0.0, |(own, raw)| own.upright - raw.upright)
     }
 
     /// Takes some views, the input as it is first, and joins the readings of all turns so far
-    /// into one in the input's frame; `None` if none of them was read.
+    /// into one in the input's frame; `None` if none of them was read. `place` is where a pose
+    /// lies in the input's frame.
     pub(super) fn take(
         &mut self,
         learned: &Learned,
-        quarters: &Quarters,
+        space: &Space,
+        place: impl Fn(&[f32]) -> Option<Place>,
         views: &[Viewed<'_>],
     ) -> Option<Vec<f32>> {
+        let quarters = learned.quarters.as_ref()?;
+        let cells = learned.cells.len();
+        let likely = |reading: &[f32]| {
+            let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(reading, c)).collect();
+            log_softmax(&over, 1.0 / f64::from(learned.heat))
+        };
+        let upright = place(&space.identity());
+        let mut voted = false;
         for view in views {
-            let said = log_softmax(view.logits, 1.0);
-            if self.seen == 0 {
-                self.raw = argmax(view.logits);
-                self.classes = vec![0.0; said.len()];
-            }
-            self.seen += 1;
-            for (sum, v) in self.classes.iter_mut().zip(said) {
-                *sum += v as f32;
-            }
-            if let (Some(turn), Some(reading)) = (quarters.number(view.pose), view.reading) {
+            let Some(reading) = view.reading else { continue };
+            let said: Vec<f32> = likely(reading).iter().map(|v| *v as f32).collect();
+            self.views.push(Voter {
+                pose: view.pose.to_vec(),
+                class: argmax(view.logits),
+                said: log_softmax(view.logits, 1.0),
+                upright: upright.as_ref().map_or(0.0, |u| around(&learned.cells, u, space, &said)),
+            });
+            if let Some(turn) = quarters.number(view.pose) {
                 self.readings[turn] = Some(reading.to_vec());
+                voted = true;
             }
         }
-        views.iter().find_map(|v| v.reading)?;
         let read = || self.readings.iter().enumerate().filter_map(|(t, r)| Some((t, r.as_ref()?)));
-        let share = 1.0 / read().count() as f32;
-        let cells = learned.cells.len();
+        let share = 1.0 / read().count().max(1) as f32;
         let mut poses = vec![0.0; cells];
         let mut joined = vec![0.0; learned.outputs()];
         for (turn, own) in read() {
-            let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(own, c)).collect();
-            let likely = log_softmax(&over, 1.0 / f64::from(learned.heat));
+            let likely = likely(own);
             for (c, sum) in poses.iter_mut().enumerate() {
                 *sum += share * likely[quarters.cell(turn, c)] as f32;
             }
@@ -136,8 +162,43 @@ impl Votes {
             }
         }
         self.cells = poses;
-        Some(joined)
+        let weights: Vec<f32> = self
+            .views
+            .iter()
+            .map(|v| place(&v.pose).map_or(0.0, |p| self.near(&learned.cells, &p, space)))
+            .collect();
+        self.classes = mixed(&weights, &self.views);
+        voted.then_some(joined)
     }
+
+    /// The log-probability that the right pose is nearly the one at a place.
+    pub(super) fn near(&self, cells: &Cells, place: &Place, space: &Space) -> f32 {
+        if self.cells.is_empty() { 0.0 } else { around(cells, place, space, &self.cells) }
+    }
+}
+
+/// The logarithm of what is around a place.
+fn around(cells: &Cells, place: &Place, space: &Space, logs: &[f32]) -> f32 {
+    log_sum(cells.around(place, space).into_iter().map(|c| f64::from(logs[c]))) as f32
+}
+
+/// The log-probabilities of classes that views say together, weighted by log-weights.
+fn mixed(weights: &[f32], views: &[Voter]) -> Vec<f32> {
+    let all = log_sum(weights.iter().map(|w| f64::from(*w)));
+    let classes = views.first().map_or(0, |v| v.said.len());
+    let of = |class: usize| {
+        let each = weights.iter().zip(views).map(|(w, v)| f64::from(*w) - all + v.said[class]);
+        log_sum(each) as f32
+    };
+    (0..classes).map(of).collect()
+}
+
+fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return most;
+    }
+    most + libm::log(logs.map(|v| libm::exp(v - most)).sum())
 }
 
 /// For each cell of the input, the cell of its view under a map that means the same: an input
