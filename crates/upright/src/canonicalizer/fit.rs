@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::held::{Held, calibrating};
+use super::held::{Given, Held, calibrating};
 use super::plan::{self, Plan};
 use super::prove::prove;
 use super::report::Transforms;
@@ -99,12 +99,16 @@ impl Config {
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
         config.space.build()?.check(models.first.signal())?;
+        let learns = score::needs(config.part(Role::Score))?.lessons > 0;
+        let (given, held) = if learns { held.teaching() } else { (None, held) };
         config.rehearse(&held)?;
         let per_view = plan::seconds_per_view(&models.first, data.bank, &bank_rows)?;
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
         let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
         watch.say(&said);
-        let (mut c, mut report) = config.with_bank(&models, data.bank, &bank_rows, &plan, watch)?;
+        let rows = BankRows { data: data.bank, rows: &bank_rows, given: given.as_ref() };
+        let (mut c, mut report) = config.with_bank(&models, &rows, &plan, watch)?;
+        let config = c.config.clone();
         report.notes.extend(note.into_iter().chain(cut));
         let (gate_rows, proof_rows) = held.split();
         let (_, gate_rows) = gate_rows.some(config.tuned_on);
@@ -131,11 +135,11 @@ impl Config {
     pub(super) fn with_bank(
         &self,
         models: &Models,
-        data: &dyn Dataset,
-        rows: &[usize],
+        from: &BankRows,
         plan: &Plan,
         watch: &mut dyn Watch,
     ) -> Result<(Canonicalizer, FitReport)> {
+        let &BankRows { data, rows, given } = from;
         let mut c = Canonicalizer::bare(self, models)?;
         let taps = c.fitted.taps.clone();
         let score = self.part(Role::Score);
@@ -147,11 +151,19 @@ impl Config {
             (Vec::new(), rows.to_vec())
         };
         c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
+        if c.fitted.proposer.silent()
+            && let Some(other) = self.searching()
+        {
+            let why = c.fitted.proposer.note();
+            let (c, mut report) = other.with_bank(models, from, plan, watch)?;
+            report.notes.extend(why.map(|why| format!("{why}; the preset `search` stands in")));
+            return Ok((c, report));
+        }
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
         report.notes.extend(c.fitted.proposer.note());
         let mut bank = Samples::default();
         if needs.lessons > 0 {
-            bank.lessons = Some(c.lessons(data, &judged, plan.lessons, watch)?);
+            bank.lessons = Some(c.lessons(data, &judged, plan.lessons, given, watch)?);
         } else {
             watch.phase("bank", rows.len());
             let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());
@@ -295,6 +307,14 @@ fn few(score: &str, needs: &Needs, labels: &[u32], model: &Model) -> Option<Stri
         count => format!(", and so have {count} other classes"),
     };
     Some(short(&format!("class `{}`", model.class_name(class as u32)), n, &others))
+}
+
+/// What the parts that learn are fitted on.
+pub(super) struct BankRows<'a> {
+    pub(super) data: &'a dyn Dataset,
+    pub(super) rows: &'a [usize],
+    /// What scores also learn from.
+    pub(super) given: Option<&'a Given<'a>>,
 }
 
 /// Rows with a label, sorted by class and within a class by a seeded shuffle.

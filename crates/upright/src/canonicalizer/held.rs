@@ -13,6 +13,15 @@ pub(super) fn calibrating(held: usize) -> usize {
     (3 * held).div_ceil(5)
 }
 
+/// Fewer inputs that came transformed than this teach nothing: they are needed elsewhere.
+const TEACHING: usize = 300;
+
+/// Inputs that came transformed and teach scores which views to believe.
+pub(super) struct Given<'a> {
+    pub(super) data: &'a dyn Dataset,
+    pub(super) rows: Vec<usize>,
+}
+
 /// Held-out inputs of both kinds.
 pub(super) struct Held<'a> {
     pub(super) data: &'a dyn Dataset,
@@ -21,6 +30,18 @@ pub(super) struct Held<'a> {
     pub(super) upright: Vec<usize>,
     pub(super) transformed: Vec<usize>,
     pub(super) seed: u64,
+}
+
+impl<'a> Held<'a> {
+    /// A third of the inputs that came transformed, if there are enough, and the rest of all.
+    pub(super) fn teaching(mut self) -> (Option<Given<'a>>, Self) {
+        let Some(data) = self.given.filter(|_| self.transformed.len() >= TEACHING) else {
+            return (None, self);
+        };
+        let (rows, rest) = evenly(&self.transformed, self.transformed.len() / 3);
+        self.transformed = rest;
+        (Some(Given { data, rows }), self)
+    }
 }
 
 impl Held<'_> {

@@ -3,6 +3,7 @@
 
 use super::Canonicalizer;
 use super::fit::{Watch, evenly, extend};
+use super::held::Given;
 use super::views::{Asked, Told, contexts, raw_contexts};
 use crate::copies::{Kind, jittered, random_poses};
 use crate::dataset::{Dataset, chunk};
@@ -26,12 +27,14 @@ const ROUNDS: usize = 6;
 const PROPOSALS: usize = 4;
 
 impl Canonicalizer {
-    /// Views of some rows, as about `count` copies under random poses and as they are.
+    /// Views of some rows, as about `count` copies under random poses and as they are, and of
+    /// inputs that came transformed.
     pub(super) fn lessons(
         &self,
         data: &dyn Dataset,
         rows: &[usize],
         count: usize,
+        given: Option<&Given>,
         watch: &mut dyn Watch,
     ) -> Result<Lessons> {
         let width = self.fitted.taps.score_width(&self.model) + self.model.classes();
@@ -40,7 +43,8 @@ impl Canonicalizer {
         let rounds = (count / rows.len().max(1)).clamp(1, ROUNDS);
         let transformed = evenly(rows, count.min(rows.len())).0;
         let upright = evenly(rows, ((UPRIGHT * count as f64) as usize).min(rows.len())).0;
-        watch.phase("lessons", rounds * transformed.len() + upright.len());
+        let more = given.map_or(0, |g| g.rows.len());
+        watch.phase("lessons", rounds * transformed.len() + upright.len() + more);
         let signal = self.model.signal();
         let chunk = (ROOM / (PROPOSALS * signal.size())).clamp(1, chunk(signal));
         let mut lessons = Lessons::default();
@@ -49,21 +53,35 @@ impl Canonicalizer {
         for (rows, round) in turned.chain([(&upright, None)]) {
             for some in rows.chunks(chunk) {
                 let loaded = data.read(some)?;
-                // A label that the model does not know teaches nothing.
-                let known = |row: usize| {
-                    data.label(row).filter(|&label| (label as usize) < self.model.classes())
-                };
-                let truths: Vec<(usize, Option<u32>)> =
-                    loaded.rows.iter().map(|&row| (row, known(row))).collect();
+                let truths = self.truths(data, &loaded.rows, 0);
                 let batch = self.lesson_inputs(&loaded.batch, round)?;
                 self.learn_from(&batch, &truths, round.is_some(), &mut lessons, &mut outputs)?;
                 watch.advance(some.len());
             }
         }
+        for some in given.iter().flat_map(|g| g.rows.chunks(chunk)) {
+            let Some(Given { data: given, .. }) = given else { break };
+            let loaded = given.read(some)?;
+            let truths = self.truths(*given, &loaded.rows, data.len());
+            self.learn_from(&loaded.batch, &truths, true, &mut lessons, &mut outputs)?;
+            watch.advance(some.len());
+        }
         if let Some(outputs) = outputs {
             lessons.outputs = outputs;
         }
         Ok(lessons)
+    }
+
+    /// The sample numbers, from `first` on, and classes of some rows; a class that the model does
+    /// not know teaches nothing.
+    fn truths(
+        &self,
+        data: &dyn Dataset,
+        rows: &[usize],
+        first: usize,
+    ) -> Vec<(usize, Option<u32>)> {
+        let known = |label: &u32| (*label as usize) < self.model.classes();
+        rows.iter().map(|&row| (first + row, data.label(row).filter(known))).collect()
     }
 
     /// Copies under random poses of a round; or samples, every other one resampled by a tiny

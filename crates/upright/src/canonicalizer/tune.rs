@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fit::{FitData, Watch};
+use super::fit::{BankRows, FitData, Watch};
 use super::held::Held;
 use super::plan::Plan;
 use super::replay::{Replay, SCORE, TAP, Worth};
@@ -198,7 +198,8 @@ impl Config {
         let tried = report.config.clone().with(Role::Router, Part::new("none"));
         let models: Models = load(&report.taps)?.into();
         let plan = Plan::of(&tried, &models.first, bank.len(), &held)?;
-        let (c, _) = tried.with_bank(&models, data.bank, &bank, &plan, watch.watch)?;
+        let rows = BankRows { data: data.bank, rows: &bank, given: None };
+        let (c, _) = tried.with_bank(&models, &rows, &plan, watch.watch)?;
         let second = log.map(second_log);
         let setup = Setup::new(
             self.other_knobs(tune)?,

@@ -65,6 +65,12 @@ pub trait Proposer: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Whether nothing could be learnt, so that it proposes nothing.
+    #[doc(hidden)]
+    fn silent(&self) -> bool {
+        false
+    }
+
     /// What is worth knowing about the fit, e.g. why it proposes nothing.
     fn note(&self) -> Option<String> {
         None

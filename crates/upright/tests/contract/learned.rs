@@ -183,4 +183,30 @@ fn where_poses_cannot_be_learnt_the_fit_says_so_and_searches() {
     let c = config("affine").fit(bare, &FitData::new(&data), &mut Silent).unwrap();
     assert_eq!(c.config().part(Role::Score).name, "energy");
     assert!(c.report().notes.iter().any(|n| n.contains("no features")), "{:?}", c.report());
+    let few = config("affine").with(Role::Proposer, Part::new("learned").number("copies", 150.0));
+    let c = few.fit(model(samples::glyph_model()), &FitData::new(&data), &mut Silent).unwrap();
+    let notes = &c.report().notes;
+    assert!(notes.iter().any(|n| n.contains("too few, 200 are needed; the preset")), "{notes:?}");
+    assert_eq!(c.config().part(Role::Score).name, "knn");
+}
+
+/// A third of the data that came transformed teaches the judge; what calibrates and proves is
+/// not among it.
+#[test]
+fn data_that_came_transformed_teach() {
+    let data = samples::digits(SAMPLES, 1).unwrap();
+    let (copies, labels) = copies(&DIGITS, &samples::digits(360, 21).unwrap());
+    let given = Samples::labelled(copies, labels).unwrap();
+    let with = FitData { transformed: Some(&given), ..FitData::new(&data) };
+    let config = Config { calibration: 400, ..config("affine") };
+    let c = config.fit(model(samples::glyph_model()), &with, &mut Silent).unwrap();
+    // Two fifths of two thirds of 360 prove.
+    assert_eq!(c.report().transformed.before.of, 96);
+    let plain = config.fit(model(samples::glyph_model()), &FitData::new(&data), &mut Silent);
+    let plain = plain.unwrap();
+    let test = samples::digits(150, 7).unwrap();
+    let (after, without) = (measured(&c, &test).1, measured(&plain, &test).1);
+    assert!(after > without - 4.0, "{after} instead of {without} %");
+    let energy = |c: &Canonicalizer| c.trace(test.batch()).unwrap()[0].raw_look().energy;
+    assert_ne!(energy(&c).to_bits(), energy(&plain).to_bits(), "nothing was learnt from them");
 }

@@ -175,6 +175,10 @@ impl Proposer for Learned {
     fn pooled(&self) -> bool {
         self.kinds().len() > 1
     }
+
+    fn silent(&self) -> bool {
+        self.ridge.is_none()
+    }
 }
 
 impl Learned {
