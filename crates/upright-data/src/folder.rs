@@ -28,11 +28,11 @@ pub(crate) fn open(root: &Path, options: &Options) -> Result<Set> {
         .collect();
     if !many.is_empty() {
         if options.split.is_none() && many.iter().all(|(_, format, _)| format.parts) {
-            let sets: Result<Vec<_>> = many.iter().map(|(p, _, read)| read(p, options)).collect();
+            let sets: Result<Vec<_>> = many.iter().map(|(p, _, read)| formats::open(*read, p, options)).collect();
             return Ok(chain::join(sets?));
         }
         let (path, _, read) = choose(root, &many, options)?;
-        return read(path, options);
+        return formats::open(*read, path, options);
     }
     match options.want {
         Want::Inputs => inputs(std::slice::from_ref(root), options),
@@ -53,7 +53,7 @@ pub(crate) fn inputs(paths: &[PathBuf], options: &Options) -> Result<Set> {
         if meta.is_dir() {
             walk.folder(path, 0)?;
         } else if let Some((_, read)) = formats::many(path, kind) {
-            many.push(read(path, options)?);
+            many.push(formats::open(read, path, options)?);
         } else if formats::one(path, kind).is_some() {
             walk.items.push(path.clone());
         } else {

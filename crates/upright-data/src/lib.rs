@@ -105,7 +105,7 @@ fn open_one(path: &Path, options: &Options) -> Result<Set> {
     }
     let kind = options.kind();
     if let Some((_, read)) = formats::many(path, kind) {
-        read(path, options)
+        formats::open(read, path, options)
     } else if let Some(gives) = formats::other(path, kind) {
         Err(Error::Kind { path: path.into(), wants: options.signal, gives })
     } else if let Some(read) = formats::names(path) {

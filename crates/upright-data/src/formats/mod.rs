@@ -170,6 +170,13 @@ pub(crate) fn many(path: &Path, kind: SignalKind) -> Option<(&'static Format, Re
     many.into_iter().find(|(f, _)| f.is_named(path) && (f.sniff)(path) == Some(Holds::Many))
 }
 
+/// Opens a file of many items.
+pub(crate) fn open(read: ReadMany, path: &Path, options: &Options) -> Result<Set> {
+    let set = read(path, options)?;
+    let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    Ok(Set { bytes, ..set })
+}
+
 /// The reader of a file that names files.
 pub(crate) fn names(path: &Path) -> Option<ReadMany> {
     FORMATS.iter().find_map(|f| match f.read {
