@@ -55,6 +55,7 @@ mod item;
 mod label_file;
 mod labels;
 mod log;
+mod names;
 mod note;
 mod options;
 mod prepare;

@@ -14,7 +14,8 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let (data, out) = (folder.path().join("clouds"), folder.path().join("out"));
 //! # std::fs::create_dir(&data)?;
-//! # for (i, cloud) in samples::solids(30, 3)?.batch().iter().enumerate() {
+//! # let clouds = samples::solids(30, 3)?;
+//! # for (i, cloud) in (0..30).map(|i| (i, clouds.batch().item(i))) {
 //! #     let lines = cloud.chunks(3).map(|p| format!("{} {} {}\n", p[0], p[1], p[2]));
 //! #     std::fs::write(data.join(format!("{i}.xyz")), lines.collect::<String>())?;
 //! # }

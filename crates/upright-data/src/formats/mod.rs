@@ -9,10 +9,12 @@ pub(crate) mod list;
 mod npy;
 mod npz;
 mod off;
+mod parquet;
 mod pcd;
 mod ply;
 mod quickdraw;
 mod svg;
+mod tar;
 mod text;
 mod xyz;
 
@@ -43,6 +45,8 @@ pub static FORMATS: &[Format] = &[
     quickdraw::FORMAT,
     npy::FORMAT,
     npz::FORMAT,
+    parquet::FORMAT,
+    tar::FORMAT,
     csv::FORMAT,
     jsonl::FORMAT,
 ];
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_supported_is_said_in_a_line() {
         for (kind, text, usual) in [
-            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, npz", "png"),
+            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, parquet, tar, npz", "png"),
             (
                 SignalKind::Strokes,
                 "svg, QuickDraw ndjson, npy npz of [N,L,3] or [N,L,2]; also as .gz",
