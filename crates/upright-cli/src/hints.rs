@@ -116,9 +116,7 @@ pub fn job(hint: upright_job::Hint) -> String {
         H::Tolerate => "repair or remove them, or tolerate more with `--max-errors`; finished \
                         parts are kept"
             .into(),
-        H::MakeRoom => {
-            "make room, then run the same command again: finished parts are kept".into()
-        }
+        H::MakeRoom => "make room, then run the same command again: finished parts are kept".into(),
         H::MakeWritable => {
             "make it writable, then run the same command again: finished parts are kept".into()
         }
@@ -163,7 +161,7 @@ mod tests {
     #[test]
     fn heic_is_mentioned_only_where_there_is_heic() {
         let hint = |heic| words(&Hint::GiveSupported { kind: SignalKind::Image, heic });
-        assert_eq!(hint(false), "supported: png jpg bmp tif webp gif pnm, idx, npz");
+        assert_eq!(hint(false), "supported: png jpg bmp tif webp gif pnm, idx, npz, parquet, tar");
         assert_eq!(hint(true), hint(false) + "; convert HEIC first");
     }
 

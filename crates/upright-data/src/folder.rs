@@ -30,7 +30,8 @@ pub(crate) fn open(root: &Path, options: &Options) -> Result<Set> {
         let fitting = many.iter().filter(|(path, ..)| fits(path, options.split));
         let fitting: Vec<&Many> = fitting.collect();
         if !fitting.is_empty() && many.iter().all(|(_, format, _)| format.parts) {
-            let sets: Result<Vec<_>> = fitting.iter().map(|(p, _, read)| formats::open(*read, p, options)).collect();
+            let sets: Result<Vec<_>> =
+                fitting.iter().map(|(p, _, read)| formats::open(*read, p, options)).collect();
             return Ok(chain::join(sets?));
         }
         let (path, _, read) = choose(root, &many, options)?;

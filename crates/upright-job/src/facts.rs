@@ -45,13 +45,14 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Settings without those that change no answer.
+/// What the parts and the model are set to, without what changes no answer.
 pub(crate) fn settings(config: &impl serde::Serialize, model: &impl serde::Serialize) -> Value {
-    let mut model = json!(model);
-    if let Some(fields) = model.as_object_mut() {
+    let (mut settings, mut model) = (json!(config), json!(model));
+    if let (Some(all), Some(fields)) = (settings.as_object_mut(), model.as_object_mut()) {
         fields.remove("micro_batch");
+        all.insert("model".into(), model);
     }
-    json!({ "parts": json!(config), "model": model })
+    settings
 }
 
 #[cfg(test)]

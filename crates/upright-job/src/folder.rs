@@ -9,7 +9,7 @@ use crate::facts::{self, Facts};
 use crate::journal::{self, Journal};
 use crate::shard::Shard;
 
-/// Makes the folder of a shard ready, and opens its journal: a new one, or one that was begun
+/// Makes the folder of a job or a shard ready, and opens its journal: a new one, or one that was begun
 /// with the same facts.
 pub(crate) fn open(root: &Path, shard: Shard, facts: &Facts) -> Result<(PathBuf, Journal)> {
     create(root)?;
@@ -74,7 +74,7 @@ fn same(folder: &Path, was: &Facts, is: &Facts) -> Result<()> {
 
 /// Whether the other shards in a folder are of the same job.
 fn beside(root: &Path, shard: Shard, facts: &Facts) -> Result<()> {
-    for name in names(root)? {
+    for name in names(root)?.into_iter().filter(|name| !name.starts_with('.')) {
         let folder = root.join(&name);
         let Some(other) = Shard::of_folder(&name) else {
             let why = format!("it holds `{name}`, not only shards");
@@ -92,8 +92,10 @@ fn beside(root: &Path, shard: Shard, facts: &Facts) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a folder with anything in it, hidden files apart, but no journal.
 fn refuse_foreign(folder: &Path) -> Result<()> {
-    let names = names(folder)?;
+    let mut names = names(folder)?;
+    names.retain(|name| !name.starts_with('.'));
     if names.is_empty() || names.iter().any(|name| name == journal::NAME) {
         return Ok(());
     }

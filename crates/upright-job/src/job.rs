@@ -21,7 +21,7 @@ use crate::watch::{Progress, Stop, Watch};
 /// Rows in a part, unless others are asked for.
 pub const PART_ROWS: usize = 1000;
 
-/// Predictions for all items of a data set, or for a share of them.
+/// Predictions for all items of a data set, or for a shard of them.
 #[derive(Clone)]
 pub struct Job<'a> {
     /// What answers.

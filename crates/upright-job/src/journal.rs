@@ -115,13 +115,14 @@ impl Journal {
     }
 
     fn add(&mut self, line: &impl Serialize) -> Result<()> {
-        let written = serde_json::to_vec(line).map_err(std::io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(&line)?;
-            self.file.sync_data()?;
-            Ok(line.len() as u64)
-        });
+        let written =
+            serde_json::to_vec(line).map_err(std::io::Error::from).and_then(|mut line| {
+                line.push(b'\n');
+                self.file.seek(SeekFrom::Start(self.length))?;
+                self.file.write_all(&line)?;
+                self.file.sync_data()?;
+                Ok(line.len() as u64)
+            });
         match written {
             Ok(more) => {
                 self.length += more;

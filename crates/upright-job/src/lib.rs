@@ -49,6 +49,6 @@ pub use error::{Change, Error, Hint, Result};
 pub use format::Format;
 pub use input::Input;
 pub use job::{Job, PART_ROWS, Summary};
-pub use row::{Answer, Row, Table};
+pub use row::{Answer, Row, Table, word};
 pub use shard::Shard;
 pub use watch::{Progress, Quiet, Stop, Watch};

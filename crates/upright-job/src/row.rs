@@ -101,8 +101,8 @@ impl Table {
     }
 }
 
-/// A verdict as it is written.
-pub(crate) fn word(verdict: Verdict) -> &'static str {
+/// A verdict in a word.
+pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Kept => "kept",
         Verdict::Accepted => "accepted",

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One of several equal shares of a job, told by the ids of the items: the same item is in the
-/// same share whatever lies beside it, and all shares together are the whole.
+/// The items of a job that one machine answers, told by their ids: an item is in the same shard
+/// whatever lies beside it, and all shards together are the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     number: u32,
@@ -15,12 +15,12 @@ impl Shard {
     /// Everything.
     pub const WHOLE: Shard = Shard { number: 1, of: 1 };
 
-    /// Share `number` of `of`, counted from 1; `None` if there is no such.
+    /// Number `number` of `of`, counted from 1; `None` if there is no such.
     pub fn new(number: u32, of: u32) -> Option<Self> {
         (1..=of).contains(&number).then_some(Shard { number, of })
     }
 
-    /// How many shares there are.
+    /// How many there are.
     pub fn of(self) -> u32 {
         self.of
     }
@@ -35,7 +35,7 @@ impl Shard {
         (self.of > 1).then(|| format!("shard-{}-of-{}", self.number, self.of))
     }
 
-    /// The share that a folder is named after.
+    /// The shard that a folder is named after.
     pub(crate) fn of_folder(name: &str) -> Option<Self> {
         let (number, of) = name.strip_prefix("shard-")?.split_once("-of-")?;
         Shard::new(number.parse().ok()?, of.parse().ok()?)
@@ -55,7 +55,7 @@ impl FromStr for Shard {
         let parsed = text.split_once('/').and_then(|(number, of)| {
             Shard::new(number.trim().parse().ok()?, of.trim().parse().ok()?)
         });
-        parsed.ok_or_else(|| format!("`{text}` is not a share such as 3/64, counted from 1"))
+        parsed.ok_or_else(|| format!("`{text}` is not a shard such as 3/64, counted from 1"))
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_counted_from_one() {
+    fn shards_are_counted_from_one() {
         assert_eq!("3/64".parse::<Shard>().unwrap().to_string(), "3/64");
         assert_eq!("1/1".parse(), Ok(Shard::WHOLE));
         for bad in ["0/5", "6/5", "3", "a/b", "1/0", "-1/5", ""] {
@@ -73,17 +73,17 @@ mod tests {
     }
 
     #[test]
-    fn every_hash_belongs_to_exactly_one_share() {
+    fn every_hash_belongs_to_exactly_one_shard() {
         for of in [1, 5, 64] {
-            let shares: Vec<_> = (1..=of).map(|n| Shard::new(n, of).unwrap()).collect();
+            let shards: Vec<_> = (1..=of).map(|n| Shard::new(n, of).unwrap()).collect();
             for hash in [0, 1, 63, 64, u64::MAX] {
-                assert_eq!(shares.iter().filter(|s| s.holds(hash)).count(), 1);
+                assert_eq!(shards.iter().filter(|s| s.holds(hash)).count(), 1);
             }
         }
     }
 
     #[test]
-    fn a_folder_tells_its_share() {
+    fn a_folder_tells_its_shard() {
         let shard = Shard::new(3, 64).unwrap();
         assert_eq!(Shard::of_folder(&shard.folder().unwrap()), Some(shard));
         assert_eq!(Shard::WHOLE.folder(), None);

@@ -10,8 +10,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use tempfile::tempdir;
 use upright::{
-    Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Signal, Silent,
-    samples,
+    Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Signal, Silent, samples,
 };
 use upright_data::{Allowance, Rows, Skipped};
 use upright_job::{Error, Format, Hint, Input, Job, Progress, Quiet, Shard, Stop, Watch};
@@ -236,7 +235,9 @@ fn every_format_holds_the_same_rows() {
         assert_eq!(row.get_string(at("id")).unwrap(), &format!("digit-{i}"));
         if i == 1 {
             assert_eq!(row.get_string(at("error")).unwrap(), "torn, \"half\"");
-            assert!(row.get_float(at("energy_after")).is_err() && row.get_list(at("logits")).is_err());
+            assert!(
+                row.get_float(at("energy_after")).is_err() && row.get_list(at("logits")).is_err()
+            );
             continue;
         }
         let cells: Vec<&str> = csv[i].split(',').collect();

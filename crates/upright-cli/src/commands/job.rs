@@ -21,7 +21,7 @@ use crate::report::{Failure, Note, Result};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Job")]
 pub struct JobArgs {
-    /// Which share of the inputs to answer, as in 3/64; shares of one job go into one folder
+    /// Which of several shards of the inputs to answer, as in 3/64; all may share one folder
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
     /// Rows in a part [default: 1000]
@@ -68,8 +68,7 @@ pub fn format() -> impl TypedValueParser<Value = Format> {
             Format::Jsonl => "One JSON object per line",
         })
     };
-    PossibleValuesParser::new(Format::ALL.map(value))
-        .map(|name| name.parse().unwrap_or_default())
+    PossibleValuesParser::new(Format::ALL.map(value)).map(|name| name.parse().unwrap_or_default())
 }
 
 /// Runs the job, to its end or until it is asked to stop.
@@ -126,8 +125,7 @@ fn end(summary: &Summary, job: &Job, common: &Common) {
     let &Summary { rows, parts, kept, redone, written, searched, errors, .. } = summary;
     if common.json {
         let (out, shard) = (job.out.clone(), job.shard.to_string());
-        let report =
-            Report { out, shard, rows, searched, errors, parts, kept, redone, written };
+        let report = Report { out, shard, rows, searched, errors, parts, kept, redone, written };
         println!("{}", serde_json::json!(report));
         return;
     }
@@ -187,7 +185,7 @@ impl Watch for Talk<'_> {
         let quiet = self.common.quiet;
         let (bar, shown) =
             self.bar.get_or_insert_with(|| (Progress::start("predict", now.rows, quiet), 0));
-        bar.advance(now.done - *shown);
+        bar.advance(now.done.saturating_sub(*shown));
         *shown = now.done;
         bar.say(format!("{} searched, {} without an answer", now.searched, now.errors));
     }

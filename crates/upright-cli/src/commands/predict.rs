@@ -124,7 +124,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         return job::run(args, &c, digest, folder, common);
     }
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
-    let table = Table { id: "path", error: false, ..Table::of(source.signal().kind(), args.logits) };
+    let table =
+        Table { id: "path", error: false, ..Table::of(source.signal().kind(), args.logits) };
     let mut rows = Rows::open_growing(args.out.as_deref(), format)?;
     if let Some(folder) = &args.views {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, e))?;

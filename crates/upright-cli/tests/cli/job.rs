@@ -16,7 +16,8 @@ fn ready() -> TempDir {
     digits(folder.path(), "train", 300, 1);
     digits(folder.path(), "in", 200, 2);
     let fit = ["fit", "model.onnx", "train", "--budget", "12", "--calibration", "120"];
-    let fit = [&fit[..], &["--score", "proto", "--search", "grid", "--accept-harm", "100"]].concat();
+    let fit =
+        [&fit[..], &["--score", "proto", "--search", "grid", "--accept-harm", "100"]].concat();
     let ran = upright(folder.path(), &fit);
     assert_eq!(ran.code, 0, "{}", ran.err);
     folder
@@ -99,7 +100,10 @@ fn killed(times: u64) -> Vec<usize> {
             found.push(kept);
         }
         let ended = summary(folder, &out);
-        assert_eq!((ended["kept"].as_u64(), ended["redone"].as_u64()), (Some(kept as u64), Some(0)));
+        assert_eq!(
+            (ended["kept"].as_u64(), ended["redone"].as_u64()),
+            (Some(kept as u64), Some(0))
+        );
         assert_eq!(content(&folder.join(&out)), whole, "round {round}, {kept} parts kept");
     }
     found
@@ -129,7 +133,8 @@ fn only_whole_parts_are_kept_and_only_the_same_job_goes_on() {
 
     let again = summary(folder, "out");
     assert_eq!((again["kept"].as_u64(), again["written"].as_u64()), (Some(20), Some(0)));
-    let told = upright(folder, &job("out").into_iter().filter(|a| *a != "--json").collect::<Vec<_>>());
+    let told =
+        upright(folder, &job("out").into_iter().filter(|a| *a != "--json").collect::<Vec<_>>());
     assert!(told.err.contains("`out` has all 200 rows in 20 parts; nothing to do"), "{}", told.err);
 
     // Half a last line, a damaged part, a missing part, and what a crash left behind.
@@ -151,7 +156,7 @@ fn only_whole_parts_are_kept_and_only_the_same_job_goes_on() {
         assert!(ran.err.contains("job::differs") && ran.err.contains(words), "{}", ran.err);
         assert_eq!(content(&out), whole);
     };
-    refused(&["--budget", "5"], "another settings.parts.budget (12, now 5)");
+    refused(&["--budget", "5"], "another settings.budget (12, now 5)");
     refused(&["--seed", "4"], "another seed (0, now 4)");
     refused(&["--format", "csv"], "another format (parquet, now csv)");
     refused(&["--limit", "150"], "another input.items (200, now 150)");
@@ -309,7 +314,9 @@ fn a_full_or_read_only_disk_loses_nothing() {
         (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
     let codes: Vec<&str> = out.lines().filter(|line| line.starts_with("code")).collect();
     assert_eq!(codes, ["code 3", "code 3", "code 0"], "{out}{err}");
-    for words in ["No space left", "make room, then run", "Read-only file system", "make it writable"] {
+    for words in
+        ["No space left", "make room, then run", "Read-only file system", "make it writable"]
+    {
         assert!(err.contains(words), "{words}: {err}");
     }
     assert!(!out.contains(".tmp"), "{out}");

@@ -35,9 +35,7 @@ pub(super) const FORMAT: Format = Format {
     kinds: &[SignalKind::Image],
     gz: false,
     any_name: true,
-    read: Read::One(|path, options| {
-        Ok(decoded(guarded(path, options.ignore_exif)?))
-    }),
+    read: Read::One(|path, options| Ok(decoded(guarded(path, options.ignore_exif)?))),
     examples,
     ..Format::BASE
 };

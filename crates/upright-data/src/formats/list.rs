@@ -124,7 +124,11 @@ fn items(list: &Path, lines: &[Line], options: &Options) -> Result<Set> {
         Labels::Names(n) => Labels::Names(places.iter().map(|p| n[at(p)].clone()).collect()),
         Labels::Numbers(n) => Labels::Numbers(places.iter().map(|p| n[at(p)]).collect()),
     };
-    Ok(Set { notes: all.notes, bytes: all.bytes, ..Set::new(Chosen { from: all.items, rows: places }, labels) })
+    Ok(Set {
+        notes: all.notes,
+        bytes: all.bytes,
+        ..Set::new(Chosen { from: all.items, rows: places }, labels)
+    })
 }
 
 /// Labels that are all numbers are the numbers of model outputs, unless a list names classes.

@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_supported_is_said_in_a_line() {
         for (kind, text, usual) in [
-            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, parquet, tar, npz", "png"),
+            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, npz, parquet, tar", "png"),
             (
                 SignalKind::Strokes,
                 "svg, QuickDraw ndjson, npy npz of [N,L,3] or [N,L,2]; also as .gz",

@@ -148,8 +148,7 @@ impl Table {
             .iter()
             .find_map(|name| self.place(&[name]).or_else(|| self.place(&[name, "bytes"])));
         let Some(found) = found else {
-            let names: Vec<String> =
-                columns.iter().take(20).map(|c| c.path().string()).collect();
+            let names: Vec<String> = columns.iter().take(20).map(|c| c.path().string()).collect();
             return Err(format!("no column `image`; there are: {}", names.join(", ")));
         };
         if columns[found].physical_type() != Physical::BYTE_ARRAY {
@@ -287,17 +286,20 @@ impl Items for Table {
 
     fn fetch<'a>(&'a self, rows: &[usize]) -> Vec<Fetched<'a>> {
         let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out: Vec<Fetched<'a>> = Vec::with_capacity(rows.len());
-        for &row in rows {
-            let bytes = image::contain(|| self.bytes(&mut cursor, row));
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&i| rows[i]);
+        let mut out: Vec<(usize, Fetched<'a>)> = Vec::with_capacity(rows.len());
+        for i in order {
+            let bytes = image::contain(|| self.bytes(&mut cursor, rows[i]));
             // After an error the place is not known.
             if bytes.is_err() {
                 *cursor = None;
             }
             let ignore_exif = self.ignore_exif;
-            out.push(Box::new(move || image::from_bytes(bytes?.data(), ignore_exif)));
+            out.push((i, Box::new(move || image::from_bytes(bytes?.data(), ignore_exif))));
         }
-        out
+        out.sort_by_key(|(i, _)| *i);
+        out.into_iter().map(|(_, decode)| decode).collect()
     }
 }
 

@@ -79,9 +79,11 @@ fn open(path: &Path, options: &Options) -> Result<Set> {
         let key = if folder.is_empty() { stem.into() } else { format!("{folder}/{stem}") };
         if ending == "cls" && options.want == Want::Labelled {
             let mut text = String::new();
-            entry.by_ref().take(CLASS_CAP).read_to_string(&mut text).map_err(|e| {
-                bad(format!("member `{name}` is no class: {e}"))
-            })?;
+            entry
+                .by_ref()
+                .take(CLASS_CAP)
+                .read_to_string(&mut text)
+                .map_err(|e| bad(format!("member `{name}` is no class: {e}")))?;
             let named = (key, text.trim().to_owned());
             // A class goes with the image of its name, which comes before or after it.
             if keys.len() > classes.len() && keys.get(keys.len() - 1) == named.0 {
@@ -89,7 +91,9 @@ fn open(path: &Path, options: &Options) -> Result<Set> {
             } else {
                 class = Some(named);
             }
-        } else if image::FORMAT.endings.contains(&format!(".{ending}").to_ascii_lowercase().as_str())
+        } else if image::FORMAT
+            .endings
+            .contains(&format!(".{ending}").to_ascii_lowercase().as_str())
         {
             let place = (entry.raw_file_position(), entry.size());
             if place.0.checked_add(place.1).is_none_or(|end| end > length) {

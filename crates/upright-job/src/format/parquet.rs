@@ -33,8 +33,7 @@ pub(super) fn encode(table: &Table, rows: &[Row]) -> Result<Vec<u8>> {
         .set_created_by(concat!("upright ", env!("CARGO_PKG_VERSION")).into())
         .set_compression(Compression::SNAPPY)
         .build();
-    let mut writer =
-        SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for column in &columns {
         match &column.cells {
@@ -121,10 +120,7 @@ fn field(column: &Column) -> Result<TypePtr> {
 type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 /// Writes the next column; a level of 1 says that a cell has a value.
-fn write<T: DataType>(
-    group: &mut Group,
-    cells: impl Iterator<Item = Option<T::T>>,
-) -> Result<()> {
+fn write<T: DataType>(group: &mut Group, cells: impl Iterator<Item = Option<T::T>>) -> Result<()> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     for cell in cells {
         levels.push(i16::from(cell.is_some()));
