@@ -47,9 +47,10 @@ pub(crate) fn parquet(nested: bool, named: bool, rows: &[(&str, &[u8], i64)]) ->
 }
 
 fn table(nested: bool, named: bool, rows: &[(&str, &[u8], i64)]) -> Result<Vec<u8>, ParquetError> {
-    let image = match nested {
-        true => "optional group image { optional binary bytes; optional binary path (UTF8); }",
-        false => "optional binary image;",
+    let image = if nested {
+        "optional group image { optional binary bytes; optional binary path (UTF8); }"
+    } else {
+        "optional binary image;"
     };
     let id = if named { "required binary id (UTF8);" } else { "" };
     let schema = format!("message schema {{ {id} {image} optional int64 label; }}");

@@ -112,7 +112,7 @@ fn is_part(name: &str) -> bool {
 }
 
 fn is_temporary(name: &str) -> bool {
-    name.starts_with(".part-") && name.ends_with(".tmp")
+    name.starts_with(".part-") && name.strip_suffix(".tmp").is_some()
 }
 
 /// What lies in a folder, sorted.

@@ -85,10 +85,10 @@ fn distinct(input: &dyn Input, hashes: &[u64]) -> Result<()> {
     let mut seen = BTreeMap::new();
     for row in 0..input.len() {
         let id = input.id(row);
-        if hashes.binary_search(&hash(&id)).is_ok() {
-            if let Some(first) = seen.insert(id.clone(), row) {
-                return Err(Error::Duplicate { id, rows: [first, row] });
-            }
+        if hashes.binary_search(&hash(&id)).is_ok()
+            && let Some(first) = seen.insert(id.clone(), row)
+        {
+            return Err(Error::Duplicate { id, rows: [first, row] });
         }
     }
     Ok(())

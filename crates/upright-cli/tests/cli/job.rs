@@ -68,7 +68,7 @@ fn journalled(folder: &Path) -> usize {
 fn wait_for(folder: &Path, parts: usize) {
     let patience = Instant::now();
     while journalled(folder) < parts {
-        assert!(patience.elapsed() < Duration::from_secs(60), "no part {parts} in a minute");
+        assert!(patience.elapsed() < Duration::from_mins(1), "no part {parts} in a minute");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -112,14 +112,14 @@ fn killed(times: u64) -> Vec<usize> {
 #[test]
 fn a_killed_job_ends_with_the_same_bytes() {
     let found = killed(2);
-    println!("parts when killed: {found:?}");
+    eprintln!("parts when killed: {found:?}");
 }
 
 #[test]
 #[ignore = "takes a minute; `cargo test -p upright-cli --test cli -- --ignored killed --nocapture`"]
 fn a_job_killed_at_many_points_ends_with_the_same_bytes() {
     let found = killed(20);
-    println!("parts when killed: {found:?}");
+    eprintln!("parts when killed: {found:?}");
     assert!(found.iter().filter(|n| (1..20).contains(*n)).count() >= 10, "{found:?}");
 }
 

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::Type as Physical;
+use parquet::basic::{CompressionCodec, Type as Physical};
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -42,7 +42,7 @@ pub(super) const FORMAT: Format = Format {
         let image = &(image::FORMAT.examples)()[0];
         vec![
             examples::parquet(false, true, &[("a", image, 0), ("b", image, 1)]),
-            examples::parquet(true, true, &[("a", image, 0), ("b", b"nothing", 1)]),
+            examples::parquet(true, true, &[("a", image, 0), ("b", image, 1)]),
             examples::parquet(true, false, &[("a", image, 0)]),
         ]
     },
@@ -51,6 +51,13 @@ pub(super) const FORMAT: Format = Format {
 
 /// Names of the column of images.
 const IMAGES: &[&str] = &["image", "img"];
+/// How columns may be packed.
+const PACKED: [CompressionCodec; 4] = [
+    CompressionCodec::UNCOMPRESSED,
+    CompressionCodec::SNAPPY,
+    CompressionCodec::ZSTD,
+    CompressionCodec::GZIP,
+];
 /// Rows of a column that are read at a time.
 const CHUNK: usize = 1024;
 const FIX: &str = "write columns `id` and `image`, the latter as encoded bytes (PNG, JPEG, ..), \
@@ -165,6 +172,10 @@ impl Table {
         }
         let rows = self.starts[group + 1] - self.starts[group];
         let chunk = self.meta.row_group(group).column(column);
+        let codec = chunk.compression_codec();
+        if !PACKED.contains(&codec) {
+            return Err(format!("packed as {codec:?}; write it with snappy, zstd or gzip"));
+        }
         check::pages(&self.file, chunk, rows as u64)?;
         let pages = SerializedPageReader::new(Arc::clone(&self.file), chunk, rows, None);
         Ok(ColumnReaderImpl::new(descr, Box::new(pages.map_err(words)?)))

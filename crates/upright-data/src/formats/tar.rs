@@ -10,7 +10,7 @@ use tar::Archive;
 use upright::SignalKind;
 
 use super::{Format, Holds, Read, image};
-use crate::error::{Error, Found, Result};
+use crate::error::{self, Error, Result};
 use crate::examples;
 use crate::item::{Decoded, Items, Set};
 use crate::labels::Labels;
@@ -56,70 +56,96 @@ struct Shard {
     ignore_exif: bool,
 }
 
-/// Opens a shard; labels are the classes, if every sample has one.
+/// What a walk through the members finds.
+#[derive(Default)]
+struct Found {
+    keys: Names,
+    places: Vec<(u64, u64)>,
+    /// The classes of the first samples, as long as each has one.
+    classes: Vec<String>,
+    /// A class that came before its image, and the key of both.
+    waiting: Option<(String, String)>,
+}
+
+impl Found {
+    fn image(&mut self, key: &str, place: (u64, u64)) {
+        if let Some((_, class)) = self.waiting.take_if(|(other, _)| other == key)
+            && self.classes.len() == self.keys.len()
+        {
+            self.classes.push(class);
+        }
+        self.keys.push(key);
+        self.places.push(place);
+    }
+
+    fn class(&mut self, key: String, class: String) {
+        let last = self.keys.len().checked_sub(1);
+        if last.is_some_and(|l| self.classes.len() == l && self.keys.get(l) == key) {
+            self.classes.push(class);
+        } else {
+            self.waiting = Some((key, class));
+        }
+    }
+
+    /// Numbers or names; none unless every sample has a class.
+    fn labels(&mut self) -> Labels {
+        let classes = std::mem::take(&mut self.classes);
+        match classes.iter().map(|c| c.parse().ok()).collect::<Option<Vec<u32>>>() {
+            _ if classes.len() != self.places.len() => Labels::None,
+            Some(numbers) => Labels::Numbers(numbers),
+            None => Labels::Names(classes),
+        }
+    }
+}
+
+/// Opens a shard.
 fn open(path: &Path, options: &Options) -> Result<Set> {
     let io = |e| Error::io(path, e);
-    let bad = |why: String| Error::unreadable(path, why, FIX);
     let file = File::open(path).map_err(io)?;
     let length = file.metadata().map_err(io)?.len();
-    let mut archive = Archive::new(BufReader::new(file.try_clone().map_err(io)?));
-    let (mut keys, mut places, mut classes) = (Names::default(), Vec::new(), Vec::new());
-    let mut class: Option<(String, String)> = None;
-    let entries = archive.entries_with_seek().map_err(|e| bad(e.to_string()))?;
-    for entry in entries {
-        let mut entry = entry.map_err(|e| bad(format!("after {} images: {e}", keys.len())))?;
+    let archive = Archive::new(BufReader::new(file.try_clone().map_err(io)?));
+    let mut found =
+        members(archive, length, options.want).map_err(|why| Error::unreadable(path, why, FIX))?;
+    if found.places.is_empty() {
+        let (kind, found) = (SignalKind::Image, error::Found::Nothing("a tar file without images"));
+        return Err(Error::Empty { path: path.into(), kind, found });
+    }
+    let labels = found.labels();
+    let Found { keys, places, .. } = found;
+    let (path, ignore_exif) = (path.display().to_string(), options.ignore_exif);
+    Ok(Set::new(Shard { path, file: Mutex::new(file), keys, places, ignore_exif }, labels))
+}
+
+/// Walks through the members of an archive of a length; classes are read only if wanted.
+fn members(
+    mut archive: Archive<BufReader<File>>,
+    length: u64,
+    want: Want,
+) -> std::result::Result<Found, String> {
+    let mut found = Found::default();
+    for entry in archive.entries_with_seek().map_err(|e| e.to_string())? {
+        let mut entry = entry.map_err(|e| format!("after {} images: {e}", found.places.len()))?;
         if !entry.header().entry_type().is_file() {
             continue;
         }
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let (folder, file) = name.rsplit_once('/').unwrap_or(("", &name));
-        let Some((stem, ending)) = file.split_once('.').filter(|(stem, _)| !stem.is_empty()) else {
-            continue;
-        };
-        let key = if folder.is_empty() { stem.into() } else { format!("{folder}/{stem}") };
-        if ending == "cls" && options.want == Want::Labelled {
+        let stem = name.rfind('/').map_or(0, |slash| slash + 1);
+        let Some(dot) = name[stem..].find('.').filter(|&dot| dot > 0) else { continue };
+        let (key, ending) = (&name[..stem + dot], name[stem + dot..].to_ascii_lowercase());
+        if ending == ".cls" && want == Want::Labelled {
             let mut text = String::new();
-            entry
-                .by_ref()
-                .take(CLASS_CAP)
-                .read_to_string(&mut text)
-                .map_err(|e| bad(format!("member `{name}` is no class: {e}")))?;
-            let named = (key, text.trim().to_owned());
-            // A class goes with the image of its name, which comes before or after it.
-            if keys.len() > classes.len() && keys.get(keys.len() - 1) == named.0 {
-                classes.push(named.1);
-            } else {
-                class = Some(named);
-            }
-        } else if image::FORMAT
-            .endings
-            .contains(&format!(".{ending}").to_ascii_lowercase().as_str())
-        {
+            let read = entry.by_ref().take(CLASS_CAP).read_to_string(&mut text);
+            read.map_err(|e| format!("member `{name}` is no class: {e}"))?;
+            found.class(key.into(), text.trim().into());
+        } else if image::FORMAT.endings.contains(&ending.as_str()) {
             let place = (entry.raw_file_position(), entry.size());
             if place.0.checked_add(place.1).is_none_or(|end| end > length) {
-                return Err(bad(format!("it ends within member `{name}`")));
+                return Err(format!("it ends within member `{name}`"));
             }
-            if let Some((_, label)) = class.take_if(|(other, _)| *other == key) {
-                if classes.len() == keys.len() {
-                    classes.push(label);
-                }
-            }
-            keys.push(&key);
-            places.push(place);
+            found.image(key, place);
         }
     }
-    if places.is_empty() {
-        let (kind, found) = (SignalKind::Image, Found::Nothing("a tar file without images"));
-        return Err(Error::Empty { path: path.into(), kind, found });
-    }
-    let labels = match classes.iter().map(|c| c.parse().ok()).collect::<Option<Vec<u32>>>() {
-        _ if classes.len() != places.len() => Labels::None,
-        Some(numbers) => Labels::Numbers(numbers),
-        None => Labels::Names(classes),
-    };
-    let ignore_exif = options.ignore_exif;
-    let path = path.display().to_string();
-    Ok(Set::new(Shard { path, file: Mutex::new(file), keys, places, ignore_exif }, labels))
+    Ok(found)
 }
 
 impl Items for Shard {

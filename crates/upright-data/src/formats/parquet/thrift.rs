@@ -142,7 +142,9 @@ impl Walk<'_> {
 mod tests {
     use super::*;
 
-    fn met(bytes: &[u8]) -> Result<(usize, Vec<(Vec<i16>, Met)>), Stop> {
+    type All = Vec<(Vec<i16>, Met)>;
+
+    fn met(bytes: &[u8]) -> Result<(usize, All), Stop> {
         let mut out = Vec::new();
         let length = walk(bytes, &mut |path, met| out.push((path.to_vec(), met)))?;
         Ok((length, out))
