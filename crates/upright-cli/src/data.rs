@@ -47,9 +47,9 @@ pub struct DataArgs {
     /// Stop at the first unreadable input
     #[arg(long)]
     pub strict: bool,
-    /// How many inputs may be unreadable: a count or a percentage
-    #[arg(long, value_name = "N|N%", default_value = "1%")]
-    pub max_errors: Allowance,
+    /// How many inputs may be unreadable: a count or a percentage [default: 1%, of a job all]
+    #[arg(long, value_name = "N|N%")]
+    pub max_errors: Option<Allowance>,
 }
 
 /// Reads a split by its usual word.
@@ -68,6 +68,11 @@ pub fn split() -> impl TypedValueParser<Value = Split> {
 }
 
 impl DataArgs {
+    /// How many inputs may be unreadable, if anyone asked.
+    pub fn tolerated(&self) -> Option<Allowance> {
+        if self.strict { Some(Allowance::Count(0)) } else { self.max_errors }
+    }
+
     /// Joins the flags with what the command knows.
     pub fn options(
         &self,
@@ -90,7 +95,7 @@ impl DataArgs {
             limit: self.limit,
             transpose: self.transpose,
             ignore_exif: self.ignore_exif,
-            allowance: if self.strict { Allowance::Count(0) } else { self.max_errors },
+            allowance: self.tolerated().unwrap_or(Allowance::Percent(1.0)),
         }
     }
 }

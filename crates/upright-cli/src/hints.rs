@@ -106,6 +106,25 @@ pub fn library(hint: &upright::Hint) -> String {
     }
 }
 
+/// How to fix what stands in the way of a job.
+pub fn job(hint: upright_job::Hint) -> String {
+    use upright_job::Hint as H;
+    match hint {
+        H::OtherFolder => "name a new or empty folder with `--out`".into(),
+        H::AsBefore => "run the command that it was begun with, or name another `--out`".into(),
+        H::Wait => "wait until it ends, or name another `--out`".into(),
+        H::Tolerate => "repair or remove them, or tolerate more with `--max-errors`; finished \
+                        parts are kept"
+            .into(),
+        H::MakeRoom => "make room, then run the same command again: finished parts are kept".into(),
+        H::MakeWritable => {
+            "make it writable, then run the same command again: finished parts are kept".into()
+        }
+        H::Again => "run the same command again: finished parts are kept".into(),
+        other => other.to_string(),
+    }
+}
+
 /// A note with what can be done about it.
 pub fn note(note: &Note) -> report::Note {
     let help = match note {
@@ -142,7 +161,7 @@ mod tests {
     #[test]
     fn heic_is_mentioned_only_where_there_is_heic() {
         let hint = |heic| words(&Hint::GiveSupported { kind: SignalKind::Image, heic });
-        assert_eq!(hint(false), "supported: png jpg bmp tif webp gif pnm, idx, npz");
+        assert_eq!(hint(false), "supported: png jpg bmp tif webp gif pnm, idx, npz, parquet, tar");
         assert_eq!(hint(true), hint(false) + "; convert HEIC first");
     }
 

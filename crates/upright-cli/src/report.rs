@@ -68,6 +68,19 @@ pub enum Failure {
         /// The gate that would.
         gate: String,
     },
+    /// A job that cannot start or go on.
+    #[error(transparent)]
+    Job(Box<upright_job::Error>),
+    /// A signal asked a job to stop, and it did.
+    #[error("stopped after {parts} of {total} parts, all of which are kept")]
+    Stopped {
+        /// Parts that are there.
+        parts: usize,
+        /// Parts of the job.
+        total: usize,
+        /// The number of the signal.
+        signal: u8,
+    },
     /// Whoever reads standard output has gone; nothing is left to do.
     #[error("standard output was closed")]
     Closed,
@@ -83,6 +96,17 @@ impl From<upright_data::Error> for Failure {
                 error.hint().as_ref().map(hints::words).unwrap_or_default(),
             ),
             other => Failure::Reading(Box::new(other)),
+        }
+    }
+}
+
+impl From<upright_job::Error> for Failure {
+    fn from(error: upright_job::Error) -> Self {
+        use upright_job::Error as E;
+        match error {
+            E::Data(e) => e.into(),
+            E::Library(e) => Failure::Library(e),
+            other => Failure::Job(Box::new(other)),
         }
     }
 }
@@ -113,6 +137,8 @@ impl Failure {
             Failure::Partial { .. } => "run::partial",
             Failure::Mismatch { .. } => "data::mismatch",
             Failure::Harm { .. } => "gate::harm",
+            Failure::Job(e) => e.code(),
+            Failure::Stopped { .. } => "run::stopped",
             Failure::Closed => "io",
         }
     }
@@ -138,15 +164,28 @@ impl Failure {
                      or allow it with `--accept-harm POINTS`"
                 )
             }
+            Failure::Job(e) => e.hint().map(hints::job).unwrap_or_default(),
+            Failure::Stopped { .. } => "run the same command again to go on".into(),
             Failure::Closed => String::new(),
         }
     }
 
-    /// The exit code: 2 usage, 3 data, 4 model, 5 artifact, 6 partial. 0 if the
-    /// reader of standard output left early, as `head` does.
+    /// The exit code: 2 usage, 3 data, 4 model, 5 artifact, 6 partial; of a stopped job 128 and
+    /// the signal, as shells have it. 0 if the reader of standard output left early, as `head`
+    /// does.
     pub fn exit(&self) -> u8 {
         use upright::Error as E;
+        use upright_job::Error as J;
         match self {
+            Failure::Stopped { signal, .. } => 128 + signal,
+            Failure::Job(e)
+                if matches!(
+                    **e,
+                    J::NotAJob { .. } | J::Differs { .. } | J::Busy { .. } | J::Setting(_)
+                ) =>
+            {
+                2
+            }
             Failure::Library(
                 E::UnknownName { .. }
                 | E::UnknownSetting { .. }
@@ -177,7 +216,7 @@ impl Failure {
         if matches!(self, Failure::Closed) {
             return;
         }
-        let severity = if matches!(self, Failure::Partial { .. }) {
+        let severity = if matches!(self, Failure::Partial { .. } | Failure::Stopped { .. }) {
             Severity::Warning
         } else {
             Severity::Error

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rayon::prelude::*;
+
 use crate::formats;
 use crate::item::{Decoded, Items};
 use crate::options::Options;
@@ -35,5 +37,10 @@ impl Items for Files {
             format!("no file of a known kind; supported: {}", formats::supported(kind))
         })?;
         read(path, &self.options)
+    }
+
+    fn bytes(&self) -> u64 {
+        let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |meta| meta.len());
+        self.paths.par_iter().map(length).sum()
     }
 }

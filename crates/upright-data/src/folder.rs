@@ -27,12 +27,15 @@ pub(crate) fn open(root: &Path, options: &Options) -> Result<Set> {
         .filter_map(|path| formats::many(path, kind).map(|(format, read)| (path, format, read)))
         .collect();
     if !many.is_empty() {
-        if options.split.is_none() && many.iter().all(|(_, format, _)| format.parts) {
-            let sets: Result<Vec<_>> = many.iter().map(|(p, _, read)| read(p, options)).collect();
+        let fitting = many.iter().filter(|(path, ..)| fits(path, options.split));
+        let fitting: Vec<&Many> = fitting.collect();
+        if !fitting.is_empty() && many.iter().all(|(_, format, _)| format.parts) {
+            let sets: Result<Vec<_>> =
+                fitting.iter().map(|(p, _, read)| formats::open(*read, p, options)).collect();
             return Ok(chain::join(sets?));
         }
         let (path, _, read) = choose(root, &many, options)?;
-        return read(path, options);
+        return formats::open(*read, path, options);
     }
     match options.want {
         Want::Inputs => inputs(std::slice::from_ref(root), options),
@@ -53,7 +56,7 @@ pub(crate) fn inputs(paths: &[PathBuf], options: &Options) -> Result<Set> {
         if meta.is_dir() {
             walk.folder(path, 0)?;
         } else if let Some((_, read)) = formats::many(path, kind) {
-            many.push(read(path, options)?);
+            many.push(formats::open(read, path, options)?);
         } else if formats::one(path, kind).is_some() {
             walk.items.push(path.clone());
         } else {
@@ -122,15 +125,15 @@ fn descend(root: &Path, options: &Options) -> Result<PathBuf> {
     }
 }
 
+/// Whether the name of a file has the word of a split among others.
+fn fits(path: &Path, split: Option<Split>) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    split.is_none_or(|s| name.split(['-', '_', '.']).any(|word| s.words().contains(&word)))
+}
+
 /// The one of several files that the split asks for.
 fn choose<'a>(root: &Path, many: &'a [Many<'a>], options: &Options) -> Result<&'a Many<'a>> {
-    let name = |p: &Path| p.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let fits = |p: &Path| {
-        options
-            .split
-            .is_none_or(|s| name(p).split(['-', '_', '.']).any(|word| s.words().contains(&word)))
-    };
-    let mut fitting = many.iter().filter(|(path, ..)| fits(path));
+    let mut fitting = many.iter().filter(|(path, ..)| fits(path, options.split));
     match (fitting.next(), fitting.next(), options.split) {
         (Some(only), None, _) => Ok(only),
         (None, _, Some(split)) => Err(Error::NoSplit { folder: root.into(), split, files: true }),

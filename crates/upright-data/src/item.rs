@@ -68,17 +68,33 @@ pub(crate) trait Items: Send + Sync {
 
     /// Decodes one, or says why it must be skipped.
     fn item(&self, row: usize) -> Result<Decoded, Unusable>;
+
+    /// Rows that are wanted together, each still to be decoded. Where they lie one after the
+    /// other in a file, their bytes are read in one go.
+    fn fetch<'a>(&'a self, rows: &[usize]) -> Vec<Fetched<'a>> {
+        rows.iter().map(|&row| Box::new(move || self.item(row)) as Fetched<'a>).collect()
+    }
+
+    /// Bytes of the files that hold one item each.
+    fn bytes(&self) -> u64 {
+        0
+    }
 }
+
+/// An item that has been fetched and is to be decoded.
+pub(crate) type Fetched<'a> = Box<dyn FnOnce() -> Result<Decoded, Unusable> + Send + 'a>;
 
 /// What a format's reader found in a file of many items.
 pub struct Set {
     pub(crate) items: Box<dyn Items>,
     pub(crate) labels: Labels,
     pub(crate) notes: Vec<Note>,
+    /// Bytes of the files that hold many items each.
+    pub(crate) bytes: u64,
 }
 
 impl Set {
     pub(crate) fn new(items: impl Items + 'static, labels: Labels) -> Self {
-        Set { items: Box::new(items), labels, notes: Vec::new() }
+        Set { items: Box::new(items), labels, notes: Vec::new(), bytes: 0 }
     }
 }

@@ -55,6 +55,7 @@ mod item;
 mod label_file;
 mod labels;
 mod log;
+mod names;
 mod note;
 mod options;
 mod prepare;
@@ -105,7 +106,7 @@ fn open_one(path: &Path, options: &Options) -> Result<Set> {
     }
     let kind = options.kind();
     if let Some((_, read)) = formats::many(path, kind) {
-        read(path, options)
+        formats::open(read, path, options)
     } else if let Some(gives) = formats::other(path, kind) {
         Err(Error::Kind { path: path.into(), wants: options.signal, gives })
     } else if let Some(read) = formats::names(path) {

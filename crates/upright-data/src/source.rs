@@ -8,7 +8,7 @@ use upright::{Batch, Dataset, Loaded, Signal};
 
 use crate::choice::{draw, kept};
 use crate::error::{Error, Result};
-use crate::item::{Change, Decoded, Items, Set};
+use crate::item::{Change, Decoded, Fetched, Items, Set};
 use crate::labels::{self, Labels};
 use crate::log::Log;
 use crate::note::Note;
@@ -23,12 +23,14 @@ mod tests;
 /// once there are more of them than allowed, reading stops.
 pub struct Source {
     items: Box<dyn Items>,
+    bytes: u64,
     rows: Vec<usize>,
     labels: Option<Vec<u32>>,
     classes: Vec<String>,
     prepare: Prepare,
     allowance: Allowance,
     ignore_exif: bool,
+    transpose: bool,
     notes: Vec<Note>,
     log: Mutex<Log>,
 }
@@ -52,7 +54,7 @@ impl Source {
         options: &Options,
         prepare: Prepare,
     ) -> Result<Self> {
-        let Set { items, labels, notes } = set;
+        let Set { items, labels, notes, bytes } = set;
         if options.want == Want::Labelled && matches!(labels, Labels::None) {
             return Err(Error::NoLabels { path: origin.into() });
         }
@@ -64,12 +66,14 @@ impl Source {
         let log = Mutex::new(Log::new(rows.len()));
         Ok(Source {
             items,
+            bytes,
             rows,
             labels,
             classes,
             prepare,
             allowance: options.allowance,
             ignore_exif: options.ignore_exif,
+            transpose: options.transpose,
             notes,
             log,
         })
@@ -118,9 +122,28 @@ impl Source {
     /// Reads some rows; those that do not exist are left out. It is an error if, all in all,
     /// more rows were skipped than allowed, or items do not suit the model.
     pub fn load(&self, rows: &[usize]) -> Result<Rows> {
+        let out = self.load_each(rows)?;
+        let mut log = self.log();
+        for skipped in &out.skipped {
+            log.skip(skipped.row, skipped.why.clone());
+        }
+        let total = self.rows.len();
+        match self.first_skipped(&log) {
+            Some((count, first)) if count > self.allowance.of(total) => {
+                Err(Error::Skipped { kind: self.prepare.signal.kind(), count, total, first })
+            }
+            _ => Ok(out),
+        }
+    }
+
+    /// Reads some rows, however many of them have to be skipped: those are handed out, and
+    /// neither counted nor kept.
+    pub fn load_each(&self, rows: &[usize]) -> Result<Rows> {
         let rows: Vec<usize> = rows.iter().copied().filter(|&r| r < self.rows.len()).collect();
+        let places: Vec<usize> = rows.iter().map(|&row| self.rows[row]).collect();
+        let fetched = self.items.fetch(&places);
         let prepared: Vec<upright::Result<Prepared>> =
-            rows.par_iter().map(|&row| self.item(row)).collect();
+            fetched.into_par_iter().map(|item| self.prepare(item)).collect();
         let mut log = self.log();
         let room = Vec::with_capacity(rows.len() * self.prepare.signal.size());
         let mut out = Rows {
@@ -135,23 +158,27 @@ impl Source {
                     out.batch.push(&item)?;
                     out.rows.push(row);
                 }
-                Err(why) => {
-                    out.skipped.push(self.skip(row, &why));
-                    log.skip(row, why);
-                }
+                Err(why) => out.skipped.push(self.skip(row, &why)),
             }
         }
-        let total = self.rows.len();
-        match self.first_skipped(&log) {
-            Some((count, first)) if count > self.allowance.of(total) => {
-                Err(Error::Skipped { kind: self.prepare.signal.kind(), count, total, first })
-            }
-            _ => Ok(out),
-        }
+        Ok(out)
     }
 
-    fn item(&self, row: usize) -> upright::Result<Prepared> {
-        let Decoded { item, change } = match self.items.item(self.rows[row]) {
+    /// What tells that the data have changed, beside the names of the rows: the size of their
+    /// files, and how they are read.
+    pub fn stamp(&self) -> String {
+        let mut out = format!("{} bytes", self.bytes + self.items.bytes());
+        if self.transpose {
+            out += ", transposed";
+        }
+        if self.ignore_exif {
+            out += ", EXIF ignored";
+        }
+        out
+    }
+
+    fn prepare(&self, item: Fetched) -> upright::Result<Prepared> {
+        let Decoded { item, change } = match item() {
             Ok(decoded) => decoded,
             Err(why) => return Ok(Err(why)),
         };

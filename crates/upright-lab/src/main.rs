@@ -3,6 +3,7 @@
 
 mod cost;
 mod fuzz;
+mod job;
 mod model;
 mod onnx_write;
 mod orbit;
@@ -32,6 +33,8 @@ enum Command {
     Cost(cost::Cost),
     /// Feed damaged files to the readers.
     Fuzz(fuzz::Args),
+    /// Run a job of very many rows and measure what it holds in memory.
+    Job(job::Args),
     /// Measure how often transformed copies of one input get the same class.
     Orbit(orbit::Args),
     /// Compare every search on the same transformed inputs.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let done = match Lab::parse().command {
         Command::Cost(cost) => cost.run(),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Job(args) => job::run(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Searches(args) => searches::run(&args),
         Command::Proposals(args) => proposals::run(&args),

@@ -6,6 +6,7 @@ mod eval;
 mod explain;
 mod fit;
 mod inspect;
+mod job;
 mod judged;
 mod list;
 mod predict;

@@ -1,13 +1,14 @@
-//! `upright predict`: files or folders become labels.
+//! `upright predict`: files or folders become labels, in one file or in the parts of a job.
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use upright::internal::dataset::chunk;
-use upright::{Batch, Canonicalizer, Dataset, Prediction, Verdict, View, warp};
+use upright::{Batch, Canonicalizer, Dataset, Prediction, View, warp};
 use upright_data::{Source, Want};
+use upright_job::{Row, Table};
 
 use super::fit::{errors_path, note};
+use super::job::{self, JobArgs};
 use super::roles::OtherRoleArgs;
 use super::setup::{SizeArgs, artifact_path, load, note_gradient, open};
 use crate::Common;
@@ -23,9 +24,12 @@ pub const EXAMPLES: &str = "Examples:
   upright predict model.onnx a.png b.png --json
   upright predict model.onnx photos/ --out labels.jsonl --views upright/
   upright predict model.onnx photos/ --gate never        the bare model, for comparison
+  upright predict model.onnx data.parquet --out rows/    a job: parts in a folder; run it again to
+                                                         go on after whatever ended it
+  upright predict model.onnx train-*.tar --out rows/ --shard 3/64    one machine of 64
 
 Columns:
-  path                  the file, with #row for a row of a file of many
+  path                  the file, with #row for a row of a file of many; in a job `id`
   label, class          the answer: its number and name
   rival                 the class of the best view that says otherwise, if one was seen
   model_label           what the bare model says of the input as it is
@@ -35,38 +39,43 @@ Columns:
   evaluations           forward passes spent
   m00 .. m12            the map of the answering view, row by row: from a point of the view to the
                         point of the input seen there; x right, y down, from the centre, in halves
-                        of the longer side. Of clouds m00 .. m22, a rotation";
+                        of the longer side. Of clouds m00 .. m22, a rotation
+  error                 in a job, why a row has no answer";
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The classifier, an ONNX file
-    model: PathBuf,
+    pub(super) model: PathBuf,
     /// Files or folders of what the model takes: images, sketches or clouds; or a list
     #[arg(required = true)]
-    inputs: Vec<PathBuf>,
+    pub(super) inputs: Vec<PathBuf>,
     /// The artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
     artifact: Option<PathBuf>,
-    /// Where to write rows; .csv or .jsonl [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
+    /// Where to write rows: a .csv or .jsonl file, or a folder for a job that survives a crash
+    /// [default: standard output]
+    #[arg(long, short, value_name = "FILE|FOLDER")]
     out: Option<PathBuf>,
-    /// How to write rows [default: by the file's name, else csv; jsonl with --json]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
+    /// How to write rows [default: by the file's name, else csv; jsonl with --json; parquet in a
+    /// job]
+    #[arg(long, value_parser = job::format())]
+    pub(super) format: Option<upright_job::Format>,
     /// Also write the view that was classified of every input into this folder: images as PNG,
     /// sketches as SVG, clouds as XYZ
     #[arg(long, value_name = "FOLDER")]
     views: Option<PathBuf>,
-    /// Write the logits too (jsonl only)
+    /// Write the logits too (jsonl, parquet)
     #[arg(long)]
-    logits: bool,
+    pub(super) logits: bool,
+    #[command(flatten)]
+    pub(super) job: JobArgs,
     #[command(flatten)]
     other: OtherParts,
     #[command(flatten)]
     sizes: SizeArgs,
     #[command(flatten)]
-    reading: DataArgs,
+    pub(super) reading: DataArgs,
 }
 
 /// Parts to use instead of the fitted ones.
@@ -105,42 +114,18 @@ impl OtherParts {
     }
 }
 
-#[derive(Serialize)]
-struct Row<'a> {
-    path: String,
-    label: u32,
-    class: &'a str,
-    rival: Option<u32>,
-    model_label: u32,
-    verdict: Verdict,
-    energy_before: f32,
-    energy_after: f32,
-    evaluations: usize,
-    m00: f32,
-    m01: f32,
-    m02: f32,
-    m10: f32,
-    m11: f32,
-    m12: f32,
-    /// The third row of a rotation in space.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    m20: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    m21: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    m22: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logits: Option<&'a [f32]>,
-}
-
 /// Classifies and writes rows.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
-    let (c, _) = args.other.load(&args.model, &artifact, &args.sizes, common)?;
+    let folder = args.job.folder(args.out.as_deref(), args.views.is_some())?;
+    let format = if folder.is_none() { file_format(args, common)? } else { Format::Csv };
+    let (c, digest) = args.other.load(&args.model, &artifact, &args.sizes, common)?;
+    if let Some(folder) = folder {
+        return job::run(args, &c, digest, folder, common);
+    }
     let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
-    let by_name = args.out.as_deref().and_then(Format::of);
-    let usual = if common.json { Format::Jsonl } else { Format::Csv };
-    let format = args.format.or(by_name).unwrap_or(usual);
+    let table =
+        Table { id: "path", error: false, ..Table::of(source.signal().kind(), args.logits) };
     let mut rows = Rows::open_growing(args.out.as_deref(), format)?;
     if let Some(folder) = &args.views {
         std::fs::create_dir_all(folder).map_err(|e| Failure::io(folder, e))?;
@@ -152,7 +137,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         let loaded = source.read(chunk)?;
         let predictions = c.predict(&loaded.batch)?;
         for (i, (p, &row)) in predictions.iter().zip(&loaded.rows).enumerate() {
-            write(&mut rows, &c, &source.name(row), p, args.logits)?;
+            rows.write(&table.record(&Row::answered(source.name(row), &c, p)))?;
             if let Some(folder) = &args.views {
                 save_view(folder, &source, row, &c, &loaded.batch, i, p)?;
             }
@@ -178,35 +163,19 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
 }
 
-fn write(
-    rows: &mut Rows,
-    c: &Canonicalizer,
-    path: &str,
-    p: &Prediction,
-    logits: bool,
-) -> Result<()> {
-    let m = p.map.entries();
-    rows.write(&Row {
-        path: path.into(),
-        label: p.label,
-        class: &c.model().class_name(p.label),
-        rival: p.rival,
-        model_label: p.raw_label,
-        verdict: p.verdict,
-        energy_before: p.energy_before,
-        energy_after: p.energy_after,
-        evaluations: p.evaluations,
-        m00: m[0],
-        m01: m[1],
-        m02: m[2],
-        m10: m[3],
-        m11: m[4],
-        m12: m[5],
-        m20: m.get(6).copied(),
-        m21: m.get(7).copied(),
-        m22: m.get(8).copied(),
-        logits: logits.then_some(&p.logits),
-    })
+/// How a file or standard output is written.
+fn file_format(args: &Args, common: &Common) -> Result<Format> {
+    let by_name = args.out.as_deref().and_then(Format::of);
+    let usual = if common.json { Format::Jsonl } else { Format::Csv };
+    match args.format {
+        None => Ok(by_name.unwrap_or(usual)),
+        Some(upright_job::Format::Csv) => Ok(Format::Csv),
+        Some(upright_job::Format::Jsonl) => Ok(Format::Jsonl),
+        Some(upright_job::Format::Parquet) => Err(Failure::usage(
+            "parquet is written by jobs, into a folder",
+            "name a folder with `--out rows/`",
+        )),
+    }
 }
 
 /// Writes the classified view as `ROW-NAME`, or `ROW-NAME-KEY` from a file of many; the row

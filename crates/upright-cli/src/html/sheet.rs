@@ -77,7 +77,7 @@ fn row(table: &mut Table, c: &Canonicalizer, kind: &str, name: &str, o: &Outcome
         class(o.truth),
         class(p.raw_label),
         class(p.label),
-        word(p.verdict).into(),
+        upright_job::word(p.verdict).into(),
         format!("{:.4}", o.gain),
         p.energy_before.to_string(),
         p.energy_after.to_string(),
@@ -114,7 +114,7 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
         let o = &cell.outcome;
         let p = &o.prediction;
         let class = |label: u32| c.model().class_name(label);
-        let verdict = word(p.verdict);
+        let verdict = upright_job::word(p.verdict);
         let says = |label: u32| {
             let (mark, kind) = if label == o.truth { ("✓", "right") } else { ("✗", "wrong") };
             format!("<b class=\"{kind}\">{} {mark}</b>", escape(&class(label)))
@@ -159,16 +159,5 @@ pub(super) fn draw(c: &Canonicalizer, cells: &[Cell], study: &Study) -> Figure {
         ),
         body,
         data: Some(data),
-    }
-}
-
-/// A verdict in a word.
-fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Kept => "kept",
-        Verdict::Accepted => "accepted",
-        Verdict::Rejected => "rejected",
-        Verdict::Switched => "switched",
-        Verdict::Abstained => "abstained",
     }
 }

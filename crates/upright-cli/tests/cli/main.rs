@@ -5,6 +5,7 @@ mod contact;
 mod demo;
 mod errors;
 mod explain;
+mod job;
 mod list;
 mod report;
 mod score;

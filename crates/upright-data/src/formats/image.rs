@@ -8,7 +8,7 @@
 
 use std::any::Any;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -35,11 +35,7 @@ pub(super) const FORMAT: Format = Format {
     kinds: &[SignalKind::Image],
     gz: false,
     any_name: true,
-    read: Read::One(|path, options| {
-        let (picture, turned) = guarded(path, options.ignore_exif)?;
-        let change = if turned { Change::Turned } else { Change::None };
-        Ok(Decoded { item: Item::Image(picture), change })
-    }),
+    read: Read::One(|path, options| Ok(decoded(guarded(path, options.ignore_exif)?))),
     examples,
     ..Format::BASE
 };
@@ -50,9 +46,27 @@ pub fn decode(path: &Path, ignore_exif: bool) -> Result<Picture, Unusable> {
     Ok(guarded(path, ignore_exif)?.0)
 }
 
+/// Decodes the bytes of an image file.
+pub(super) fn from_bytes(bytes: &[u8], ignore_exif: bool) -> Result<Decoded, Unusable> {
+    let decode = || unguarded(Cursor::new(bytes), bytes.len() as u64, ignore_exif);
+    Ok(decoded(contain(decode)?))
+}
+
+fn decoded((picture, turned): (Picture, bool)) -> Decoded {
+    let change = if turned { Change::Turned } else { Change::None };
+    Decoded { item: Item::Image(picture), change }
+}
+
 /// The picture, and whether its file carries an EXIF orientation other than upright.
 fn guarded(path: &Path, ignore_exif: bool) -> Result<(Picture, bool), String> {
-    catch_unwind(AssertUnwindSafe(|| unguarded(path, ignore_exif)))
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let length = file.metadata().map_err(|e| e.to_string())?.len();
+    contain(|| unguarded(BufReader::new(file), length, ignore_exif))
+}
+
+/// Does what a decoder does; if it panics, that is why it failed.
+pub(super) fn contain<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|panic| Err(format!("the decoder gave up: {}", words(&*panic))))
 }
 
@@ -64,15 +78,16 @@ fn words(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no reason given")
 }
 
-fn unguarded(path: &Path, ignore_exif: bool) -> Result<(Picture, bool), String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
-    let length = file.metadata().map_err(|e| e.to_string())?.len();
+fn unguarded(
+    from: impl BufRead + Seek,
+    length: u64,
+    ignore_exif: bool,
+) -> Result<(Picture, bool), String> {
     if length == 0 {
         return Err("empty file".into());
     }
     let explain = |e: ImageError| reason(&e, length);
-    let mut reader =
-        ImageReader::new(BufReader::new(file)).with_guessed_format().map_err(|e| e.to_string())?;
+    let mut reader = ImageReader::new(from).with_guessed_format().map_err(|e| e.to_string())?;
     let mut limits = Limits::default();
     limits.max_alloc = Some(2 * BYTE_CAP);
     reader.limits(limits.clone());

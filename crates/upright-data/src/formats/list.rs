@@ -97,7 +97,7 @@ fn items(list: &Path, lines: &[Line], options: &Options) -> Result<Set> {
             let why = format!("`{}` is no file of many {}", line.path, kind.plural());
             return Err(Error::unreadable(list, why, "leave out `row` for files of one item"));
         };
-        let set = many(&file, options)?;
+        let set = formats::open(many, &file, options)?;
         starts.insert(&line.path, (len, set.items.len()));
         len += set.items.len();
         sets.push(set);
@@ -124,7 +124,11 @@ fn items(list: &Path, lines: &[Line], options: &Options) -> Result<Set> {
         Labels::Names(n) => Labels::Names(places.iter().map(|p| n[at(p)].clone()).collect()),
         Labels::Numbers(n) => Labels::Numbers(places.iter().map(|p| n[at(p)]).collect()),
     };
-    Ok(Set { notes: all.notes, ..Set::new(Chosen { from: all.items, rows: places }, labels) })
+    Ok(Set {
+        notes: all.notes,
+        bytes: all.bytes,
+        ..Set::new(Chosen { from: all.items, rows: places }, labels)
+    })
 }
 
 /// Labels that are all numbers are the numbers of model outputs, unless a list names classes.

@@ -9,10 +9,12 @@ pub(crate) mod list;
 mod npy;
 mod npz;
 mod off;
+mod parquet;
 mod pcd;
 mod ply;
 mod quickdraw;
 mod svg;
+mod tar;
 mod text;
 mod xyz;
 
@@ -43,6 +45,8 @@ pub static FORMATS: &[Format] = &[
     quickdraw::FORMAT,
     npy::FORMAT,
     npz::FORMAT,
+    parquet::FORMAT,
+    tar::FORMAT,
     csv::FORMAT,
     jsonl::FORMAT,
 ];
@@ -170,6 +174,13 @@ pub(crate) fn many(path: &Path, kind: SignalKind) -> Option<(&'static Format, Re
     many.into_iter().find(|(f, _)| f.is_named(path) && (f.sniff)(path) == Some(Holds::Many))
 }
 
+/// Opens a file of many items.
+pub(crate) fn open(read: ReadMany, path: &Path, options: &Options) -> Result<Set> {
+    let set = read(path, options)?;
+    let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    Ok(Set { bytes, ..set })
+}
+
 /// The reader of a file that names files.
 pub(crate) fn names(path: &Path) -> Option<ReadMany> {
     FORMATS.iter().find_map(|f| match f.read {
@@ -213,7 +224,7 @@ mod tests {
     #[test]
     fn what_is_supported_is_said_in_a_line() {
         for (kind, text, usual) in [
-            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, npz", "png"),
+            (SignalKind::Image, "png jpg bmp tif webp gif pnm, idx, npz, parquet, tar", "png"),
             (
                 SignalKind::Strokes,
                 "svg, QuickDraw ndjson, npy npz of [N,L,3] or [N,L,2]; also as .gz",

@@ -60,7 +60,7 @@ fn reader(format: &'static Format, packed: bool) -> Reader {
         seeds: (format.examples)(),
         cap: match format.name {
             // An image of 256 MB decoded, the decoder's own copy, and the numbers as f32.
-            "image" => 1536 * MB,
+            "image" | "parquet" | "tar" => 1536 * MB,
             _ if packed => 64 * MB,
             _ => 8 * MB,
         },
