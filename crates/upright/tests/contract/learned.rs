@@ -197,13 +197,14 @@ fn data_that_came_transformed_teach() {
     let data = samples::digits(SAMPLES, 1).unwrap();
     let (copies, labels) = copies(&DIGITS, &samples::digits(360, 21).unwrap());
     let given = Samples::labelled(copies, labels).unwrap();
-    let with = FitData { transformed: Some(&given), ..FitData::new(&data) };
+    let held_out = samples::digits(400, 22).unwrap();
+    let plain = FitData { held_out: Some(&held_out), ..FitData::new(&data) };
+    let with = FitData { held_out: Some(&held_out), transformed: Some(&given), bank: &data };
     let config = Config { calibration: 400, ..config("affine") };
     let c = config.fit(model(samples::glyph_model()), &with, &mut Silent).unwrap();
     // Two fifths of two thirds of 360 prove.
     assert_eq!(c.report().transformed.before.of, 96);
-    let plain = config.fit(model(samples::glyph_model()), &FitData::new(&data), &mut Silent);
-    let plain = plain.unwrap();
+    let plain = config.fit(model(samples::glyph_model()), &plain, &mut Silent).unwrap();
     let test = samples::digits(150, 7).unwrap();
     let (after, without) = (measured(&c, &test).1, measured(&plain, &test).1);
     assert!(after > without - 4.0, "{after} instead of {without} %");
