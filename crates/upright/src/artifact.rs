@@ -14,15 +14,15 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
 
 use crate::canonicalizer::{Canonicalizer, Config, FitReport, States};
 use crate::error::{Error, Result};
 use crate::model::Options;
+use crate::pack::{self, Packed};
 use crate::role::Role;
 use crate::router::Models;
-use crate::state::{Data, Stored};
 
 /// The format this version writes.
 pub const FORMAT: u64 = 4;
@@ -108,7 +108,8 @@ impl Artifact {
                 return Err(bad(format!("tensor `{tensor}` does not match its hash")));
             }
             seen += 1;
-            let stored = stored(&view).map_err(|why| bad(format!("tensor `{tensor}`: {why}")))?;
+            let stored =
+                pack::stored(&view).map_err(|why| bad(format!("tensor `{tensor}`: {why}")))?;
             if let Some((role, name)) = tensor.split_once('.')
                 && let Some(role) = Role::parse(role)
             {
@@ -148,12 +149,9 @@ impl Artifact {
 impl Canonicalizer {
     /// The artifact's bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut tensors: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
+        let mut tensors = Packed::new();
         for (role, state) in self.states() {
-            for (name, stored) in state.tensors() {
-                let (dtype, bytes) = bytes_of(&stored.data);
-                tensors.insert(format!("{role}.{name}"), (dtype, stored.shape.clone(), bytes));
-            }
+            pack::add(&mut tensors, &format!("{role}."), &state);
         }
         let manifest = Manifest {
             format: FORMAT,
@@ -173,14 +171,7 @@ impl Canonicalizer {
         let mut value = serde_json::to_value(&manifest).map_err(|e| odd(e.to_string()))?;
         value["digest"] = digest(value.clone()).into();
         let metadata = HashMap::from([("manifest".to_string(), value.to_string())]);
-        let views: Vec<(&String, TensorView)> = tensors
-            .iter()
-            .map(|(name, (dtype, shape, bytes))| {
-                TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name, view))
-            })
-            .collect::<std::result::Result<_, _>>()
-            .map_err(|e| odd(e.to_string()))?;
-        safetensors::serialize(views, Some(metadata)).map_err(|e| odd(e.to_string()))
+        pack::file(&tensors, metadata).map_err(odd)
     }
 
     /// Writes the artifact: a temporary file beside it, synced, then renamed.
@@ -242,28 +233,4 @@ fn hash(bytes: &[u8]) -> String {
 fn digest(mut manifest: serde_json::Value) -> String {
     manifest["digest"] = "".into();
     hash(manifest.to_string().as_bytes())
-}
-
-fn bytes_of(data: &Data) -> (Dtype, Vec<u8>) {
-    match data {
-        Data::F32(v) => (Dtype::F32, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Data::F64(v) => (Dtype::F64, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Data::F16(v) => (Dtype::F16, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Data::U32(v) => (Dtype::U32, v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-    }
-}
-
-fn stored(view: &TensorView) -> std::result::Result<Stored, String> {
-    fn each<T, const N: usize>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
-        bytes.as_chunks::<N>().0.iter().map(|b| read(*b)).collect()
-    }
-    let bytes = view.data();
-    let data = match view.dtype() {
-        Dtype::F32 => Data::F32(each(bytes, f32::from_le_bytes)),
-        Dtype::F64 => Data::F64(each(bytes, f64::from_le_bytes)),
-        Dtype::F16 => Data::F16(each(bytes, u16::from_le_bytes)),
-        Dtype::U32 => Data::U32(each(bytes, u32::from_le_bytes)),
-        other => return Err(format!("unexpected type {other:?}")),
-    };
-    Ok(Stored { shape: view.shape().to_vec(), data })
 }

@@ -262,6 +262,7 @@ mod map;
 mod model;
 mod onnx;
 mod outputs;
+mod pack;
 mod preprocess;
 pub mod proposer;
 pub mod readout;

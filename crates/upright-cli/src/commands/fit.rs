@@ -105,12 +105,28 @@ impl Args {
     }
 }
 
-/// Shows a fit's phases as progress bars.
+/// Shows a fit's phases as progress bars, and keeps what they found beside the artifact until
+/// that is written.
 struct Bars {
     quiet: bool,
     /// Whether words are wanted beside the bars.
     talks: bool,
     bar: Option<Progress>,
+    artifact: PathBuf,
+}
+
+/// Where what a phase has found is kept.
+fn partial(artifact: &Path, phase: &str) -> PathBuf {
+    let mut name = artifact.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{phase}.partial"));
+    artifact.with_file_name(name)
+}
+
+/// Removes what phases have left.
+fn forget(artifact: &Path) {
+    for phase in ["copies", "lessons"] {
+        let _ = std::fs::remove_file(partial(artifact, phase));
+    }
 }
 
 impl Watch for Bars {
@@ -128,6 +144,21 @@ impl Watch for Bars {
     fn say(&mut self, words: &str) {
         if self.talks {
             eprintln!("plan       {words}");
+        }
+    }
+
+    fn keep(&mut self, phase: &str, bytes: &[u8]) {
+        // A fit that cannot be resumed is still a fit.
+        let _ = upright::internal::artifact::write_whole(&partial(&self.artifact, phase), bytes);
+    }
+
+    fn kept(&mut self, phase: &str) -> Option<Vec<u8>> {
+        std::fs::read(partial(&self.artifact, phase)).ok()
+    }
+
+    fn resumed(&mut self, phase: &str) {
+        if self.talks {
+            eprintln!("resumes    after `{phase}` of an earlier fit that was interrupted");
         }
     }
 }
@@ -186,13 +217,13 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     check::warn(&model, held_out.as_ref().unwrap_or(&data), common)?;
     let talks = !common.quiet && !common.json;
-    let mut bars = Bars { quiet: common.quiet, talks, bar: None };
+    let path = artifact_path(&args.model, args.out.as_ref());
+    let mut bars = Bars { quiet: common.quiet, talks, bar: None, artifact: path.clone() };
     let given = FitData {
         bank: &data,
         held_out: held_out.as_ref().map(|s| s as &dyn Dataset),
         transformed: transformed.as_ref().map(|s| s as &dyn Dataset),
     };
-    let path = artifact_path(&args.model, args.out.as_ref());
     // A place that cannot be written to is no reason to fit first.
     drop(Sink::open(Some(&path))?);
     check_place(&path, &model)?;
@@ -223,6 +254,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         note(source, &errors_path(&path), common)?;
     }
     let fitted = fitted?;
+    forget(&path);
     note_gradient(&fitted, common)?;
     conclude(&fitted, args, held_out.is_some(), &path, common)
 }

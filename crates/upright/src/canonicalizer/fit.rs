@@ -7,6 +7,7 @@ use super::held::{Given, Held, calibrating};
 use super::plan::{self, Plan};
 use super::prove::prove;
 use super::report::Transforms;
+use super::resume::Phases;
 use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport};
 use crate::copies;
@@ -29,6 +30,10 @@ const COPIES: usize = 2000;
 /// Most bank samples that teach a score which views to believe.
 const JUDGED: usize = 20_000;
 
+/// Phases that may be kept.
+const PROPOSER: &str = "copies";
+const SCORE: &str = "lessons";
+
 /// Is told how long work goes on.
 pub trait Watch {
     /// A new phase of so many steps begins.
@@ -38,6 +43,22 @@ pub trait Watch {
     /// What will be done, and how long that takes.
     fn say(&mut self, words: &str) {
         let _ = words;
+    }
+    /// What a phase has found, worth keeping in case the fit is interrupted.
+    #[doc(hidden)]
+    fn keep(&mut self, phase: &str, bytes: &[u8]) {
+        let _ = (phase, bytes);
+    }
+    /// What was kept of a phase.
+    #[doc(hidden)]
+    fn kept(&mut self, phase: &str) -> Option<Vec<u8>> {
+        let _ = phase;
+        None
+    }
+    /// What was kept of a phase is used.
+    #[doc(hidden)]
+    fn resumed(&mut self, phase: &str) {
+        let _ = phase;
     }
 }
 
@@ -106,7 +127,8 @@ impl Config {
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
         let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
         watch.say(&said);
-        let rows = BankRows { data: data.bank, rows: &bank_rows, given: given.as_ref() };
+        let rows =
+            BankRows { data: data.bank, rows: &bank_rows, given: given.as_ref(), resumes: true };
         let (mut c, mut report) = config.with_bank(&models, &rows, &plan, watch)?;
         let config = c.config.clone();
         report.notes.extend(note.into_iter().chain(cut));
@@ -139,7 +161,7 @@ impl Config {
         plan: &Plan,
         watch: &mut dyn Watch,
     ) -> Result<(Canonicalizer, FitReport)> {
-        let &BankRows { data, rows, given } = from;
+        let &BankRows { data, rows, given, .. } = from;
         let mut c = Canonicalizer::bare(self, models)?;
         let taps = c.fitted.taps.clone();
         let score = self.part(Role::Score);
@@ -150,17 +172,29 @@ impl Config {
         } else {
             (Vec::new(), rows.to_vec())
         };
-        c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
+        let phases = Phases::of(self, &c.model, from)?;
+        let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
+        if let Some((state, notes)) = phases.kept(watch, PROPOSER) {
+            c.fitted.proposer = proposer::load(self.part(Role::Proposer), &state, &c.space)?.into();
+            report.notes = notes;
+        } else {
+            c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
+            report.notes.extend(c.fitted.proposer.note());
+            phases.keep(watch, PROPOSER, &c.fitted.proposer.state(), &report.notes);
+        }
         if c.fitted.proposer.silent()
             && let Some(other) = self.searching()
         {
-            let why = c.fitted.proposer.note();
-            let (c, mut report) = other.with_bank(models, from, plan, watch)?;
-            report.notes.extend(why.map(|why| format!("{why}; the preset `search` stands in")));
+            let (c, mut found) = other.with_bank(models, from, plan, watch)?;
+            let said = |why: &String| format!("{why}; the preset `search` stands in");
+            found.notes.extend(report.notes.iter().map(said));
+            return Ok((c, found));
+        }
+        if let Some((state, notes)) = phases.kept(watch, SCORE) {
+            c.fitted.score = score::load(score, &state)?.into();
+            report.notes = notes;
             return Ok((c, report));
         }
-        let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
-        report.notes.extend(c.fitted.proposer.note());
         let mut bank = Samples::default();
         if needs.lessons > 0 {
             bank.lessons = Some(c.lessons(data, &judged, plan.lessons, given, watch)?);
@@ -187,6 +221,7 @@ impl Config {
         };
         c.fitted.score = score::fit(score, &bank)?.into();
         report.notes.extend(c.fitted.score.note());
+        phases.keep(watch, SCORE, &c.fitted.score.state(), &report.notes);
         Ok((c, report))
     }
 
@@ -315,6 +350,8 @@ pub(super) struct BankRows<'a> {
     pub(super) rows: &'a [usize],
     /// What scores also learn from.
     pub(super) given: Option<&'a Given<'a>>,
+    /// Whether what learns may be kept for a fit that is interrupted.
+    pub(super) resumes: bool,
 }
 
 /// Rows with a label, sorted by class and within a class by a seeded shuffle.

@@ -37,6 +37,7 @@ mod presets;
 mod prove;
 mod replay;
 mod report;
+mod resume;
 mod supply;
 #[cfg(test)]
 mod tests;

@@ -198,7 +198,7 @@ impl Config {
         let tried = report.config.clone().with(Role::Router, Part::new("none"));
         let models: Models = load(&report.taps)?.into();
         let plan = Plan::of(&tried, &models.first, bank.len(), &held)?;
-        let rows = BankRows { data: data.bank, rows: &bank, given: None };
+        let rows = BankRows { data: data.bank, rows: &bank, given: None, resumes: false };
         let (c, _) = tried.with_bank(&models, &rows, &plan, watch.watch)?;
         let second = log.map(second_log);
         let setup = Setup::new(

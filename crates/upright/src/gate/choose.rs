@@ -8,7 +8,7 @@ use super::{Calibration, Case, Look, sorted};
 use crate::error::{Error, Result};
 
 /// Upright inputs from which on every fourth chooses how improvements are measured.
-const MANY: usize = 400;
+const MANY: usize = 200;
 /// Points of accuracy that may be lost for searching less.
 const SAVING: f64 = 0.03;
 

@@ -1,12 +1,13 @@
 //! The contract of what learns from transformed copies: proposer `learned`,
 //! score `judge` and search `follow`, on every kind of signal and space.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use upright::internal::canonicalizer::transformed_copies;
 use upright::{
     Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Samples,
-    Silent, SpaceConfig, samples,
+    Silent, SpaceConfig, Watch, samples,
 };
 
 const SAMPLES: usize = 900;
@@ -210,4 +211,57 @@ fn data_that_came_transformed_teach() {
     assert!(after > without - 4.0, "{after} instead of {without} %");
     let energy = |c: &Canonicalizer| c.trace(test.batch()).unwrap()[0].raw_look().energy;
     assert_ne!(energy(&c).to_bits(), energy(&plain).to_bits(), "nothing was learnt from them");
+}
+
+/// Keeps what phases have found, and counts.
+#[derive(Default)]
+struct Keeper {
+    kept: HashMap<String, Vec<u8>>,
+    ran: Vec<String>,
+    resumed: Vec<String>,
+}
+
+impl Watch for Keeper {
+    fn phase(&mut self, name: &str, _: usize) {
+        self.ran.push(name.into());
+    }
+    fn advance(&mut self, _: usize) {}
+    fn keep(&mut self, phase: &str, bytes: &[u8]) {
+        self.kept.insert(phase.into(), bytes.to_vec());
+    }
+    fn kept(&mut self, phase: &str) -> Option<Vec<u8>> {
+        self.kept.get(phase).cloned()
+    }
+    fn resumed(&mut self, phase: &str) {
+        self.resumed.push(phase.into());
+    }
+}
+
+#[test]
+fn an_interrupted_fit_resumes_after_its_last_phase() {
+    let data = samples::digits(SAMPLES, 1).unwrap();
+    let fit = |config: &Config, keeper: &mut Keeper| {
+        let fitted = config.fit(model(samples::glyph_model()), &FitData::new(&data), keeper);
+        fitted.unwrap().to_bytes().unwrap()
+    };
+    let config = config("rotate");
+    let mut keeper = Keeper::default();
+    let whole = fit(&config, &mut keeper);
+    assert!(keeper.resumed.is_empty() && keeper.ran.iter().any(|p| p == "copies"));
+    // Interrupted between lessons and the gate, and within the lessons.
+    for left in [&["copies", "lessons"][..], &["copies"]] {
+        let kept = left.iter().map(|p| (p.to_string(), keeper.kept[*p].clone())).collect();
+        let mut again = Keeper { kept, ..Keeper::default() };
+        assert_eq!(fit(&config, &mut again), whole, "{left:?}");
+        assert_eq!(again.resumed, left);
+        assert!(!again.ran.iter().any(|p| left.contains(&p.as_str())), "{:?}", again.ran);
+    }
+    let mut other = Keeper { kept: keeper.kept.clone(), ..Keeper::default() };
+    fit(&Config { seed: 9, ..config.clone() }, &mut other);
+    assert!(other.resumed.is_empty(), "of another fit: {:?}", other.resumed);
+    let last = keeper.kept.get_mut("copies").unwrap().last_mut().unwrap();
+    *last ^= 1;
+    keeper.resumed.clear();
+    fit(&config, &mut keeper);
+    assert_eq!(keeper.resumed, ["lessons"], "damaged");
 }
