@@ -83,9 +83,9 @@ fn digest(packed: &Packed) -> String {
     let mut hasher = blake3::Hasher::new();
     for (name, (_, shape, bytes)) in packed {
         hasher.update(name.as_bytes());
-        shape.iter().for_each(|size| {
+        for size in shape {
             hasher.update(&(*size as u64).to_le_bytes());
-        });
+        }
         hasher.update(bytes);
     }
     hasher.finalize().to_hex().to_string()
