@@ -139,6 +139,7 @@ pub fn note(note: &Note) -> report::Note {
         Note::Exif { .. } => "leave out `--ignore-exif` to turn them upright",
         Note::FewPoints { .. } => "scan more densely, or give meshes",
         Note::ManyStrokes { .. } => "simplify them, or use a model of longer sequences",
+        Note::Unknown { .. } => "convert pictures among them to PNG or JPEG",
         Note::Skipped { .. } => {
             "skipped and listed in `errors.jsonl`; `--strict` to stop, `--max-errors` to allow \
              more or fewer"

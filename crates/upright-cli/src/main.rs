@@ -61,6 +61,13 @@ impl Common {
 }
 
 fn main() -> ExitCode {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // What an engine panics about is told as an error.
+        if !upright::engine::inside() {
+            usual(info);
+        }
+    }));
     let matches = help::dress(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     match run(&cli) {

@@ -11,6 +11,7 @@ use crate::files::Files;
 use crate::formats::{self, Format, ReadMany};
 use crate::item::Set;
 use crate::labels::Labels;
+use crate::note::Note;
 use crate::options::{Options, Split, Want};
 
 /// Folders deeper than this are not entered.
@@ -66,7 +67,8 @@ pub(crate) fn inputs(paths: &[PathBuf], options: &Options) -> Result<Set> {
     if walk.items.is_empty() && many.is_empty() {
         return Err(empty(&paths[0], &walk.others, kind));
     }
-    let set = Set::new(Files::new(walk.items, options), Labels::None);
+    let mut set = Set::new(Files::new(walk.items, options), Labels::None);
+    set.notes.extend(unknown(&walk.others));
     if many.is_empty() {
         return Ok(set);
     }
@@ -95,7 +97,9 @@ fn classes(root: &Path, here: &Entries, options: &Options) -> Result<Set> {
             empty(root, &others, kind)
         });
     }
-    Ok(Set::new(Files::new(paths, options), Labels::Names(names)))
+    let mut set = Set::new(Files::new(paths, options), Labels::Names(names));
+    set.notes.extend(unknown(&others));
+    Ok(set)
 }
 
 /// The split's folder below the root, if the root consists of splits or one was asked for.
@@ -148,9 +152,14 @@ fn several<'a>(root: &Path, paths: impl Iterator<Item = &'a PathBuf>) -> Error {
 }
 
 fn empty(path: &Path, others: &[PathBuf], kind: SignalKind) -> Error {
+    Error::Empty { path: path.into(), kind, found: counted(others) }
+}
+
+/// Files by ending, the most frequent first.
+fn counted(files: &[PathBuf]) -> Found {
     let mut endings: BTreeMap<String, usize> = BTreeMap::new();
-    for other in others {
-        let ending = other.extension().map_or_else(
+    for file in files {
+        let ending = file.extension().map_or_else(
             || "without ending".into(),
             |e| format!(".{}", e.to_string_lossy().to_ascii_lowercase()),
         );
@@ -158,7 +167,12 @@ fn empty(path: &Path, others: &[PathBuf], kind: SignalKind) -> Error {
     }
     let mut counts: Vec<(usize, String)> = endings.into_iter().map(|(e, n)| (n, e)).collect();
     counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    Error::Empty { path: path.into(), kind, found: Found::Files(counts) }
+    Found::Files(counts)
+}
+
+/// A note on files that are left out, unless there are none.
+fn unknown(others: &[PathBuf]) -> Option<Note> {
+    (!others.is_empty()).then(|| Note::Unknown { files: counted(others) })
 }
 
 /// What lies directly in a folder, sorted; hidden entries are left out.
@@ -245,8 +259,12 @@ mod tests {
         for (path, value) in [("dog/a.png", 255), ("cat/b.png", 0), ("cat/deep/c.PNG", 51)] {
             grey(&root.path().join(path), value);
         }
-        std::fs::write(root.path().join("readme.txt"), "hi").unwrap();
+        for name in ["readme.txt", "dog/b.heic", "cat/c.HEIC", "cat/d.avif"] {
+            std::fs::write(root.path().join(name), "hi").unwrap();
+        }
         let source = source(root.path(), &labelled()).unwrap();
+        let said: Vec<String> = source.notes().iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["left out, of unknown formats: 4 files: 2 .heic, 1 .avif, 1 .txt"]);
         assert_eq!(source.classes(), ["cat", "dog"]);
         let labels: Vec<_> = (0..source.len()).map(|r| source.label(r).unwrap()).collect();
         assert_eq!(labels, [0, 0, 1]);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use upright::SignalKind;
 
+use crate::error::Found;
 use crate::skip::Skipped;
 
 /// An observation, for front ends to put into their own words with what can be
@@ -49,6 +50,11 @@ pub enum Note {
         /// Of how many that were read.
         read: usize,
     },
+    /// Files in a folder that are of no known format.
+    Unknown {
+        /// How many of each ending.
+        files: Found,
+    },
     /// Rows that were skipped.
     Skipped {
         /// What the rows are.
@@ -71,6 +77,7 @@ impl Note {
             Note::Exif { .. } => "exif::present",
             Note::FewPoints { .. } => "cloud::few",
             Note::ManyStrokes { .. } => "strokes::many",
+            Note::Unknown { .. } => "data::unknown",
             Note::Skipped { .. } => "data::corrupt",
         }
     }
@@ -111,6 +118,7 @@ impl fmt::Display for Note {
                  shortest are left out",
                 SignalKind::Strokes.plural()
             ),
+            Note::Unknown { files } => write!(f, "left out, of unknown formats: {files}"),
             Note::Skipped { kind, count, total, first } => {
                 write!(f, "{count} of {total} {} unreadable, first: {first}", kind.plural())
             }

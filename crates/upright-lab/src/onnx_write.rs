@@ -8,6 +8,7 @@ use prost::Message;
 const OPSET: i64 = 17;
 const IR_VERSION: i64 = 8;
 const FLOAT: i32 = 1;
+const UINT8: i32 = 2;
 #[cfg(feature = "train")]
 const INT64: i32 = 7;
 
@@ -152,6 +153,15 @@ impl Graph {
     /// Declares the input: dimension 0 is the free batch size, `shape` is the rest.
     pub(crate) fn input(&mut self, name: &str, shape: &[usize]) {
         self.0.input.push(value_info(name, shape));
+    }
+
+    /// Declares an input of bytes, as [`input`](Self::input).
+    pub(crate) fn input_of_bytes(&mut self, name: &str, shape: &[usize]) {
+        let mut value = value_info(name, shape);
+        if let Some(tensor) = value.kind.as_mut().and_then(|k| k.tensor.as_mut()) {
+            tensor.elem_type = UINT8;
+        }
+        self.0.input.push(value);
     }
 
     /// Declares an output, as [`input`](Self::input).

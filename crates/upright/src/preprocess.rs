@@ -164,6 +164,13 @@ impl Preprocess {
         if empty || self.crop.iter().chain(&self.pad).any(none) {
             return bad("a size is 0".into(), "give sizes of at least 1".into());
         }
+        let sizes = self.crop.iter().chain(&self.pad).copied();
+        let resized = match self.resize {
+            Some(Resize::Shorter(n)) => Some(Size { height: n, width: 1 }),
+            Some(Resize::Exact { height, width }) => Some(Size { height, width }),
+            None => None,
+        };
+        sizes.chain(resized).try_for_each(handy)?;
         if channels == 1 && self.channels != Channels::Gray {
             return bad(format!("the model has one channel, not {}", self.channels), Hint::SayGray);
         }
@@ -184,6 +191,7 @@ impl Preprocess {
         let mut size = Size { height: picture.height, width: picture.width };
         if let Some(resize) = self.resize {
             let to = target(resize, size);
+            handy(to)?;
             for plane in &mut planes {
                 *plane = resized(plane, size, to, self.filter)?;
             }
@@ -312,6 +320,19 @@ impl Preprocess {
             hint: Some(hint),
         }
     }
+}
+
+/// Checks that a picture of some size can be held: at most 2^26 pixels, 2^16 in a row.
+fn handy(size: Size) -> Result<()> {
+    let Size { height, width } = size;
+    let fits = height.max(width) <= 1 << 16 && height.saturating_mul(width) <= 1 << 26;
+    if fits {
+        return Ok(());
+    }
+    Err(Error::Preprocess {
+        why: format!("a picture of {height} x {width} pixels is too large"),
+        hint: Some("check the size asked for".into()),
+    })
 }
 
 /// Half the margin, halves to the even side, as torchvision crops.

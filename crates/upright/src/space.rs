@@ -67,7 +67,8 @@ pub const PRESETS: &[Kind<&[&str]>] = &[
     Kind { name: "rotate", about: "rotation alone", params: NONE, make: &["rotate"] },
     Kind {
         name: "quarters",
-        about: "quarter turns alone, exact: scans and photographs that lie on a side",
+        about: "quarter turns alone, exact: scans and photographs that lie on a side; for clouds \
+                the 24 rotations of a cube",
         params: NONE,
         make: &["quarter"],
     },
@@ -111,6 +112,18 @@ impl SpaceConfig {
         let row = PRESETS.iter().find(|p| p.name == "so3" && signal.kind() == SignalKind::Cloud);
         let axes = row.unwrap_or(&PRESETS[0]).make.iter();
         SpaceConfig { axes: axes.map(|a| AxisConfig { axis: (*a).into(), domain: None }).collect() }
+    }
+
+    /// The same for a signal: `quarter` turns a cloud about any of its axes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn suited(mut self, signal: Signal) -> Self {
+        if signal.kind() == SignalKind::Cloud {
+            for axis in self.axes.iter_mut().filter(|a| a.axis == "quarter" && a.domain.is_none()) {
+                axis.axis = "cube".into();
+            }
+        }
+        self
     }
 
     /// Makes the space.

@@ -188,6 +188,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
     args.parts.suit(&mut config, &model);
+    config.space = config.space.suited(model.signal());
     config.space.build()?.check(model.signal())?;
     let data =
         open(std::slice::from_ref(&args.data), &args.reading, Want::Labelled, &model, common)?;

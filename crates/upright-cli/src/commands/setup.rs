@@ -149,7 +149,7 @@ impl ModelArgs {
 #[command(next_help_heading = "Parts")]
 pub struct PartArgs {
     /// Transforms to undo: `affine`, `rotate`, axes such as `rotate=-30..30,scale`, or for
-    /// clouds `so3` and `vertical` [default: affine, for clouds so3]
+    /// clouds `so3`, `vertical` and `quarters` [default: affine, for clouds so3]
     #[arg(long, short = 't', value_name = "SPACE")]
     pub transforms: Option<String>,
     /// Parts that go together: learned (a few views, learnt), search (60 views), paper (the

@@ -135,3 +135,16 @@ fn threads_are_limited_to_what_a_machine_can_have() {
     let ran = upright(folder.path(), &["list", "--threads", "100000"]);
     said(&ran, 2, &["from 1 to 256"]);
 }
+
+#[test]
+fn files_of_unknown_formats_are_counted_and_named() {
+    let folder = ready(200);
+    for name in ["train/3/a.heic", "train/4/b.HEIC", "train/4/c.avif"] {
+        fs::write(folder.path().join(name), "what a phone saves").unwrap();
+    }
+    let counted = "left out, of unknown formats: 3 files: 2 .heic, 1 .avif";
+    let help = "convert pictures among them to PNG or JPEG";
+    said(&upright(folder.path(), &[FIT, &["--accept-harm=100"]].concat()), 0, &[counted, help]);
+    said(&upright(folder.path(), &["predict", "model.onnx", "train"]), 0, &[counted, help]);
+    said(&upright(folder.path(), &["eval", "model.onnx", "train"]), 0, &[counted, help]);
+}

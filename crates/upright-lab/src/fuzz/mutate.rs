@@ -35,7 +35,7 @@ const AWKWARD: &[&str] = &[
     "null",
 ];
 
-/// Longest input that damage makes.
+/// Longest input that damage makes, unless a seed is longer.
 pub(super) const LONGEST: usize = 64 << 10;
 
 /// Draws from a stream.
@@ -65,9 +65,10 @@ pub(super) fn damaged(dice: &mut Dice, seeds: &[Vec<u8>], words: &[&str]) -> Vec
         return (0..length).map(|_| dice.byte()).collect();
     }
     let mut bytes = dice.one(seeds).clone();
+    let longest = bytes.len().max(LONGEST);
     for _ in 0..=dice.below(6) {
         damage(dice, &mut bytes, seeds, words);
-        bytes.truncate(LONGEST);
+        bytes.truncate(longest);
     }
     bytes
 }

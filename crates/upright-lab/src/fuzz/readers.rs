@@ -1,13 +1,15 @@
 //! The readers, each through the front door: open the file as a data set,
 //! read every row. Every format of the table is one, and one more packed with
-//! gzip if it may be; labels in a file of their own are the last.
+//! gzip if it may be; then labels in a file of their own, models and artifacts.
 
 use std::path::Path;
+use std::time::Duration;
 
 use upright::{Dataset, Signal, SignalKind};
 use upright_data::{Allowance, Change, FORMATS, Format, Item, Options, Prepare, Read, Split, Want};
 
-use super::seeds;
+use super::mutate::Dice;
+use super::{artifacts, models, seeds};
 
 /// One reader and what to feed it.
 pub(super) struct Reader {
@@ -23,11 +25,21 @@ pub(super) struct Reader {
     pub(super) seeds: Vec<Vec<u8>>,
     /// Most bytes it may hold for files of at most [`super::mutate::LONGEST`] bytes.
     pub(super) cap: usize,
+    /// Longest time that one input may take.
+    pub(super) patience: Duration,
+    /// Damage that knows how its files are built, beside damage to their bytes.
+    pub(super) inner: Option<Damage>,
     /// Reads all of a file; whether that worked.
     pub(super) read: Box<dyn Fn(&Path) -> bool + Send + Sync>,
 }
 
-const MB: usize = 1 << 20;
+/// A damaged copy of one of the seeds, with the words of the format at hand.
+pub(super) type Damage = fn(&mut Dice, &[Vec<u8>], &[&str]) -> Vec<u8>;
+
+pub(super) const MB: usize = 1 << 20;
+
+/// Time that a reader of data may take for one input.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Every reader.
 pub(super) fn readers() -> Vec<Reader> {
@@ -45,8 +57,12 @@ pub(super) fn readers() -> Vec<Reader> {
         packed: false,
         seeds: seeds::labels(),
         cap: 8 * MB,
+        patience: PATIENCE,
+        inner: None,
         read: Box::new(labels),
     });
+    out.extend(models::readers());
+    out.extend(artifacts::readers());
     out
 }
 
@@ -64,6 +80,8 @@ fn reader(format: &'static Format, packed: bool) -> Reader {
             _ if packed => 64 * MB,
             _ => 8 * MB,
         },
+        patience: PATIENCE,
+        inner: None,
         read: Box::new(|path| {
             let read = |&kind: &SignalKind| match format.read {
                 Read::Names(_) => listed(path, kind),

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::registry::{self, Kind, Open, Requires, Row};
 
+mod cube;
 mod discrete;
 mod entry;
 mod flip;
@@ -138,6 +139,10 @@ pub const TABLE: &[Kind<Make>] = &[
     rotate::KIND_X,
     rotate::KIND_Y,
     rotate::KIND_Z,
+    quarter::KIND_X,
+    quarter::KIND_Y,
+    quarter::KIND_Z,
+    cube::KIND,
 ];
 
 static ROWS: Open<Make> = Open::new("axis", TABLE);

@@ -1,28 +1,60 @@
-//! Turns by a quarter of the circle. Discrete: a pose is 0, 1, 2 or 3, the
-//! number of quarters. Exact: on a square image every pixel of a view is a
-//! pixel of the input, unmixed.
+//! Turns by a quarter of the circle, in the plane or about a coordinate axis of
+//! space. Discrete: a pose is 0, 1, 2 or 3, the number of quarters. Exact: on a
+//! square image every pixel of a view is a pixel of the input, unmixed; every
+//! coordinate of a cloud is one of the input's, perhaps negated.
 
 use super::discrete::Values;
+use super::rotate::About;
 use super::{Axis, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
 
-/// The row in the table.
+/// The row of the turns in the plane.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "quarter",
-    about: "turn by 0, 90, 180 or 270 degrees, exactly; discrete",
+    about: "turn by 0, 90, 180 or 270 degrees, exactly; discrete; for clouds it is `cube`",
     params: NONE,
-    make: Make {
-        unit: "quarters of a circle",
-        domain: (0.0, 3.0),
-        limits: (0.0, 3.0),
-        build: |low, high| Box::new(Quarter { values: Values::within(&ALL, low, high) }),
-    },
+    make: make(|low, high| Quarter::boxed(low, high, About::Centre)),
 };
+
+/// The row of the turns about x.
+pub(super) const KIND_X: Kind<Make> = Kind {
+    name: "quarter-x",
+    about: "turn of a cloud about its x axis by 0, 90, 180 or 270 degrees, exactly; discrete",
+    params: NONE,
+    make: make(|low, high| Quarter::boxed(low, high, About::Line(0))),
+};
+
+/// The row of the turns about y.
+pub(super) const KIND_Y: Kind<Make> = Kind {
+    name: "quarter-y",
+    about: "turn of a cloud about its y axis by 0, 90, 180 or 270 degrees, exactly; discrete",
+    params: NONE,
+    make: make(|low, high| Quarter::boxed(low, high, About::Line(1))),
+};
+
+/// The row of the turns about z.
+pub(super) const KIND_Z: Kind<Make> = Kind {
+    name: "quarter-z",
+    about: "turn of a cloud about its z axis by 0, 90, 180 or 270 degrees, exactly; discrete",
+    params: NONE,
+    make: make(|low, high| Quarter::boxed(low, high, About::Line(2))),
+};
+
+const fn make(build: fn(f32, f32) -> Box<dyn Axis>) -> Make {
+    Make { unit: "quarters of a circle", domain: (0.0, 3.0), limits: (0.0, 3.0), build }
+}
 
 #[derive(Debug)]
 struct Quarter {
     values: Values,
+    about: About,
+}
+
+impl Quarter {
+    fn boxed(low: f32, high: f32, about: About) -> Box<dyn Axis> {
+        Box::new(Quarter { values: Values::within(&ALL, low, high), about })
+    }
 }
 
 const ALL: [f32; 4] = [0.0, 1.0, 2.0, 3.0];
@@ -31,6 +63,13 @@ const ALL: [f32; 4] = [0.0, 1.0, 2.0, 3.0];
 fn apart(a: f32, b: f32) -> f32 {
     let d = (a - b).rem_euclid(4.0);
     d.min(4.0 - d)
+}
+
+/// Whether two maps are the same up to rounding.
+pub(super) fn near(a: &Map, b: &Map) -> bool {
+    let same = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
+    let (a, b) = (a.entries(), b.entries());
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
 impl Axis for Quarter {
@@ -58,19 +97,15 @@ impl Axis for Quarter {
             3 => (-1.0, 0.0),
             _ => (0.0, 1.0),
         };
-        Map::Plane([cos, 0.0 - sin, 0.0, sin, cos, 0.0])
+        self.about.matrix(sin, cos, 1.0)
     }
 
     fn derivative(&self, _: &[f32], _: usize) -> Map {
-        Map::Plane([0.0; 6])
+        self.about.matrix(0.0, 0.0, 0.0)
     }
 
     fn pose(&self, map: &Map) -> Option<Vec<f32>> {
-        let near = |v: &f32| {
-            let own = self.map(&[*v]);
-            own.entries().iter().zip(map.entries()).all(|(a, b)| (a - b).abs() < 1e-3)
-        };
-        matches!(map, Map::Plane(_)).then(|| self.values.iter().find(near))?.map(|v| vec![v])
+        self.values.iter().find(|v| near(&self.map(&[*v]), map)).map(|v| vec![v])
     }
 
     fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
@@ -103,7 +138,7 @@ mod tests {
     /// the angle, so the view's upper left shows the input's upper right.
     #[test]
     fn a_quarter_moves_pixels_and_mixes_none() {
-        let axis = Quarter { values: Values::within(&ALL, 0.0, 3.0) };
+        let axis = Quarter::boxed(0.0, 3.0, About::Centre);
         let batch = Batch::new(Signal::image(1, 2, 2), vec![1.0, 2.0, 3.0, 4.0]).unwrap();
         let seen = |k: f32| {
             let view = View { item: 0, map: axis.map(&[k]) };

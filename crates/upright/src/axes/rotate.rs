@@ -53,7 +53,7 @@ const SLACK: f32 = 1e-3;
 
 /// What a rotation keeps in place.
 #[derive(Debug, Clone, Copy)]
-enum About {
+pub(super) enum About {
     /// The centre of the plane.
     Centre,
     /// The first, second or third coordinate axis of space.
@@ -62,14 +62,14 @@ enum About {
 
 impl About {
     /// The matrix with these entries in the plane of rotation and `rest` on the axis.
-    fn matrix(self, sin: f64, cos: f64, rest: f32) -> Map {
+    pub(super) fn matrix(self, sin: f64, cos: f64, rest: f32) -> Map {
         let (sin, cos) = (sin as f32, cos as f32);
         match self {
-            About::Centre => Map::Plane([cos, -sin, 0.0, sin, cos, 0.0]),
+            About::Centre => Map::Plane([cos, 0.0 - sin, 0.0, sin, cos, 0.0]),
             About::Line(k) => {
                 let (i, j) = ((k + 1) % 3, (k + 2) % 3);
                 let mut m = [0.0; 9];
-                (m[4 * i], m[3 * i + j], m[3 * j + i], m[4 * j]) = (cos, -sin, sin, cos);
+                (m[4 * i], m[3 * i + j], m[3 * j + i], m[4 * j]) = (cos, 0.0 - sin, sin, cos);
                 m[4 * k] = rest;
                 Map::Space(m)
             }

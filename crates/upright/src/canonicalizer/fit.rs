@@ -9,7 +9,7 @@ use super::prove::prove;
 use super::report::Transforms;
 use super::resume::Phases;
 use super::supply::Supply;
-use super::{Canonicalizer, Config, FitReport};
+use super::{Canonicalizer, Config, FitReport, space_for};
 use crate::copies;
 use crate::dataset::{CHUNK, Dataset, chunk};
 use crate::error::Result;
@@ -119,7 +119,7 @@ impl Config {
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
-        config.space.build()?.check(models.first.signal())?;
+        space_for(&config, &models.first)?;
         let learns = score::needs(config.part(Role::Score))?.lessons > 0;
         let (given, held) = if learns { held.teaching() } else { (None, held) };
         config.rehearse(&held)?;

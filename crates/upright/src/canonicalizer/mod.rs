@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Part;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gate::Gate;
 use crate::map::Map;
 use crate::model::Model;
@@ -100,6 +100,9 @@ impl Default for Config {
     }
 }
 
+/// Most forward passes that a search may cost.
+const LARGEST_BUDGET: usize = 100_000;
+
 impl Config {
     /// The default over the space that suits a signal; see [`SpaceConfig::of_signal`].
     pub fn of_signal(signal: Signal) -> Self {
@@ -120,6 +123,14 @@ impl Config {
 
     /// Whether every part exists and every setting is in its range.
     pub fn check(&self) -> Result<()> {
+        if self.budget > LARGEST_BUDGET {
+            return Err(Error::BadSetting {
+                part: "config".into(),
+                name: "budget".into(),
+                value: self.budget.to_string(),
+                range: format!("at most {LARGEST_BUDGET}"),
+            });
+        }
         self.space.build()?;
         self.parts.iter().try_for_each(|(role, part)| role.settings(part).map(drop))?;
         search::make(self.part(Role::Search)).map(drop)
@@ -200,6 +211,7 @@ impl Canonicalizer {
         report: FitReport,
         states: &States,
     ) -> Result<Self> {
+        config.check()?;
         let models = models.into();
         let space = space_for(&config, &models.first)?;
         let fitted = Fitted::load(&config.parts, states, &space, &models)?;
@@ -297,7 +309,7 @@ impl Canonicalizer {
 
 /// The space of a config, which must be one of the model's signal.
 fn space_for(config: &Config, model: &Model) -> Result<Space> {
-    let space = config.space.build()?;
+    let space = config.space.clone().suited(model.signal()).build()?;
     space.check(model.signal())?;
     Ok(space)
 }

@@ -12,6 +12,7 @@ use crate::onnx::proto::{GraphProto, ModelProto, ValueInfoProto};
 use crate::onnx::{Graph, reads};
 use crate::registry::{Kind, Requires, find};
 
+mod guard;
 mod lanes;
 mod numbers;
 #[cfg(feature = "ort")]
@@ -20,6 +21,8 @@ mod rten;
 #[cfg(test)]
 pub(crate) mod tests;
 
+#[doc(hidden)]
+pub use guard::inside;
 pub use lanes::Lane;
 pub(crate) use lanes::{Lanes, apart};
 pub use numbers::Numbers;
@@ -153,7 +156,11 @@ pub(crate) fn load(
     tensors: &[String],
     threads: Option<usize>,
 ) -> Result<Box<dyn Engine>> {
-    (row(engine)?.make.load)(graph, tensors, threads)
+    let row = row(engine)?;
+    let model = graph.name();
+    let load = || (row.make.load)(graph, tensors, threads);
+    let engine = guard::guarded(row.name, model, load)?;
+    Ok(Box::new(guard::Guarded { engine, model: model.into() }))
 }
 
 /// The model with other outputs: the named tensors, each once. Weights that the file also

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use prost::Message;
@@ -118,10 +117,8 @@ impl Engine for Rten {
             }
         }
         let options = RunOptions::default().with_thread_pool(Some(self.pool(lane)));
-        let run = || self.model.run(fed, &unique, Some(options));
-        let values = catch_unwind(AssertUnwindSafe(run))
-            .map_err(|p| failed(format!("it stopped: {}", message(p.as_ref()))))?
-            .map_err(|e| failed(e.to_string()))?;
+        let values =
+            self.model.run(fed, &unique, Some(options)).map_err(|e| failed(e.to_string()))?;
         let values = values.into_iter().map(|v| read(v).map_err(failed));
         let mut values: Vec<Option<Value>> = values.map(|v| v.map(Some)).collect::<Result<_>>()?;
         let last = |n: usize| ids[n + 1..].iter().all(|id| *id != ids[n]);
@@ -151,21 +148,15 @@ enum Refused {
 fn open(bytes: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
     let mut options = ModelOptions::with_all_ops();
     options.enable_optimization(optimize).prepack_weights(optimize);
-    match catch_unwind(AssertUnwindSafe(|| options.load(bytes))) {
-        Ok(Ok(model)) => Ok(model),
-        Ok(Err(e)) if is_operator(&e) => Err(Refused::Operator(e.to_string())),
-        Ok(Err(e)) => Err(Refused::Other(e.to_string())),
-        Err(panic) => Err(Refused::Other(format!("loading stopped: {}", message(panic.as_ref())))),
+    match options.load(bytes) {
+        Ok(model) => Ok(model),
+        Err(e) if is_operator(&e) => Err(Refused::Operator(e.to_string())),
+        Err(e) => Err(Refused::Other(e.to_string())),
     }
 }
 
 fn is_operator(e: &LoadError) -> bool {
     e.kind() == LoadErrorKind::OperatorInvalid
-}
-
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for an unknown reason")
 }
 
 /// Every operator that rten refuses: each is tried alone, with the attributes of its nodes.

@@ -75,7 +75,7 @@ pub(super) fn signal(
                     return Err(open("it may take strokes or a point cloud", Hint::SaySignal));
                 }
             };
-            if signal.size() == 0 {
+            if signal.shape().contains(&0) {
                 return Err(bad("it is empty"));
             }
             Ok((signal, plain()))
@@ -88,6 +88,19 @@ pub(super) fn signal(
             )))
         }
     }
+}
+
+/// Most numbers that are fed at once: 256 MiB.
+const LARGEST: usize = 1 << 26;
+
+/// Items of a signal that can be fed at once, if one can.
+pub(super) fn fits(graph: &Graph, input: &Port, signal: Signal, fixed: usize) -> Result<usize> {
+    let of = |items: usize| signal.shape().iter().fold(items, |a, d| a.saturating_mul(*d));
+    if of(fixed) > LARGEST {
+        let why = format!("input {input}: {} numbers at once are more than {LARGEST}", of(fixed));
+        return Err(unusable(graph.name(), why));
+    }
+    Ok(LARGEST / of(1).max(1))
 }
 
 /// What an input of three columns holds, by its name.
@@ -103,7 +116,6 @@ fn named(name: &str) -> Option<SignalKind> {
     }
 }
 
-/// No preprocessing.
 /// How items of this size are prepared, as far as they are images.
 pub(super) fn preprocess(signal: Signal, said: Overrides) -> Result<Preprocess> {
     match signal {
@@ -112,6 +124,7 @@ pub(super) fn preprocess(signal: Signal, said: Overrides) -> Result<Preprocess> 
     }
 }
 
+/// No preprocessing.
 fn plain() -> Preprocess {
     Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }
 }
@@ -141,7 +154,7 @@ fn image(
         width: side(width, open.map(|s| s.width))?,
     };
     let signal = Signal::image(channels, size.height, size.width);
-    if signal.size() == 0 {
+    if signal.shape().contains(&0) {
         return Err(bad("it is empty"));
     }
     if shorter.is_some() && preprocess.crop.is_none() && preprocess.pad.is_none() {

@@ -15,6 +15,7 @@ use crate::onnx::depth::depths;
 use crate::onnx::facts::Facts;
 use crate::onnx::{Dim, Graph, products};
 use crate::preprocess::Overrides;
+use crate::tensor::Signal;
 
 /// A graph, with what lies beside its file.
 pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Result<Model> {
@@ -31,12 +32,17 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
         Some([Dim::Fixed(n), ..]) if *n > 0 => Some(*n),
         _ => None,
     };
+    let most = describe::fits(&graph, &input, signal, fixed.or(options.micro_batch).unwrap_or(1))?;
     let row = engine::row(&options.engine)?;
+    let preprocess = options.exact.clone().unwrap_or(said);
+    if let Signal::Image { channels, .. } = signal {
+        preprocess.check(channels)?;
+    }
     let description = Description {
         name: graph.name().into(),
         fingerprint: graph.fingerprint().into(),
         signal,
-        preprocess: options.exact.clone().unwrap_or(said),
+        preprocess,
         output,
         ending,
         class_names: None,
@@ -53,7 +59,7 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
     let with_products = products::rewritten(&graph, &sizes)?;
     let usual = batching::usual(&graph, with_products.is_some()).max(row.make.micro_batch);
     let size = Size {
-        items: fixed.or(options.micro_batch).unwrap_or(usual).max(1),
+        items: fixed.or(options.micro_batch).unwrap_or(usual.min(most)).max(1),
         fixed: fixed.is_some(),
         asked: options.micro_batch.is_some(),
     };
@@ -61,7 +67,7 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
     let found = OnceCell::new();
     // What an engine cannot run is reported when it is loaded.
     let depths = || {
-        let shape = description.shape(fixed.unwrap_or(2));
+        let shape = description.shape(fixed.unwrap_or(2.min(most)));
         let once = describe::once(row.name, &input.name, &shape);
         found
             .get_or_init(|| depths(&graph, output, &input.name, &shape, &once).unwrap_or_default())
@@ -78,7 +84,7 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
     let asked = asked.collect::<Result<Vec<_>>>()?;
     let tensors = taps::tensors(&ending.logits, &asked);
     let runs = with_products.as_ref().unwrap_or(&graph);
-    let engine = (row.make.load)(runs, &tensors, options.threads)?.into();
+    let engine = engine::load(row.name, runs, &tensors, options.threads)?.into();
     let network = Network {
         graph: Some(graph),
         sizes,

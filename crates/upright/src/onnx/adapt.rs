@@ -230,7 +230,7 @@ fn flat(dims: &[DimensionProto]) -> Option<(i64, i64)> {
     };
     let side = |n: i64| {
         let root = (n as f64).sqrt().round() as i64;
-        (root >= 4 && root * root == n).then_some(root)
+        (root >= 4 && root.checked_mul(root) == Some(n)).then_some(root)
     };
     let colour = (size % 3 == 0).then(|| side(size / 3)).flatten();
     side(*size).map(|s| (1, s)).or(colour.map(|s| (3, s)))

@@ -80,7 +80,8 @@ impl Constant {
             shape.push(match d {
                 0 if zero_copies => *self.shape.get(i)?,
                 -1 => {
-                    let rest: i64 = to.iter().filter(|d| **d != -1).product();
+                    let known = to.iter().filter(|d| **d != -1);
+                    let rest = known.copied().try_fold(1i64, i64::checked_mul)?;
                     self.data.len().checked_div(usize::try_from(rest).ok()?)?
                 }
                 d => usize::try_from(d).ok()?,
@@ -110,7 +111,7 @@ impl Graph {
         let value = || self.constant_behind(node.arg(0)?, depth.checked_sub(1)?);
         match node.op() {
             "Identity" | "Cast" | "CastLike" | "Dropout" => value(),
-            "DequantizeLinear" => self.dequantized(node),
+            "DequantizeLinear" => self.dequantized(node, depth.checked_sub(1)?),
             "Transpose" => {
                 let value = value()?;
                 let perm: Vec<usize> = match node.attr("perm") {
@@ -137,11 +138,11 @@ impl Graph {
 
     /// `(x - zero) scale` of a stored tensor of bytes, with one scale or one per entry of an
     /// axis.
-    fn dequantized(&self, node: &NodeProto) -> Option<Constant> {
+    fn dequantized(&self, node: &NodeProto, depth: usize) -> Option<Constant> {
         let stored = self.raw_initializer(node.arg(0)?)?;
         let (shape, size) = dims(stored)?;
         let stored = bytes(stored)?;
-        let scale = self.constant(node.arg(1)?)?.data;
+        let scale = self.constant_behind(node.arg(1)?, depth)?.data;
         let zero = match node.arg(2) {
             Some(name) => bytes(self.raw_initializer(name)?)?,
             None => vec![0],
@@ -156,13 +157,17 @@ impl Graph {
             return None;
         }
         let value = |(i, b): (usize, &i32)| {
-            (b - zero[of(i, zero.len())]) as f32 * scale[of(i, scale.len())]
+            (i64::from(*b) - i64::from(zero[of(i, zero.len())])) as f32 * scale[of(i, scale.len())]
         };
         Some(Constant { shape, data: stored.iter().enumerate().map(value).collect() })
     }
 
     /// A constant of whole numbers: a shape, or axes.
     pub(crate) fn integers(&self, tensor: &str) -> Option<Vec<i64>> {
+        self.integers_behind(tensor, DEPTH)
+    }
+
+    fn integers_behind(&self, tensor: &str, depth: usize) -> Option<Vec<i64>> {
         let stored = if let Some(t) = self.raw_initializer(tensor) {
             t
         } else {
@@ -172,22 +177,23 @@ impl Graph {
                     Some(t) => t,
                     None => return node.attr("value_ints").map(|a| a.ints.clone()),
                 },
-                "Identity" => return self.integers(node.arg(0)?),
+                "Identity" => return self.integers_behind(node.arg(0)?, depth.checked_sub(1)?),
                 _ => return None,
             }
         };
-        match (stored.data_type?, stored.raw_data.as_deref()) {
-            (data_type::INT64, Some(raw)) => Some(chunks(raw, i64::from_le_bytes)),
-            (data_type::INT64, None) => Some(stored.int64_data.clone()),
-            (data_type::INT32, Some(raw)) => {
-                Some(chunks(raw, |b| i64::from(i32::from_le_bytes(b))))
-            }
-            (data_type::INT32, None) => {
-                Some(stored.int32_data.iter().map(|v| i64::from(*v)).collect())
-            }
-            _ => None,
-        }
+        whole(stored)
     }
+}
+
+/// The numbers of a stored tensor of whole ones.
+pub(super) fn whole(t: &TensorProto) -> Option<Vec<i64>> {
+    Some(match (t.data_type?, t.raw_data.as_deref()) {
+        (data_type::INT64, Some(raw)) => chunks(raw, i64::from_le_bytes),
+        (data_type::INT64, None) => t.int64_data.clone(),
+        (data_type::INT32, Some(raw)) => chunks(raw, |b| i64::from(i32::from_le_bytes(b))),
+        (data_type::INT32, None) => t.int32_data.iter().map(|v| i64::from(*v)).collect(),
+        _ => return None,
+    })
 }
 
 fn literal(node: &NodeProto) -> Option<Constant> {
@@ -216,10 +222,13 @@ fn bytes(t: &TensorProto) -> Option<Vec<i32>> {
     })
 }
 
+/// A stored tensor's dimensions and their product; `None` if one is negative, or if the product
+/// of any of them cannot be counted.
 fn dims(t: &TensorProto) -> Option<(Vec<usize>, usize)> {
     let shape: Vec<usize> =
         t.dims.iter().map(|d| usize::try_from(*d).ok()).collect::<Option<_>>()?;
-    let size = shape.iter().try_fold(1usize, |a, d| a.checked_mul(*d))?;
+    let most = shape.iter().try_fold(1usize, |a, d| a.checked_mul((*d).max(1)))?;
+    let size = if shape.contains(&0) { 0 } else { most };
     Some((shape, size))
 }
 

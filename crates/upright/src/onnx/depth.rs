@@ -74,16 +74,17 @@ pub(crate) fn depths(
 
 /// Multiplications of a node.
 fn work(node: &NodeProto, facts: &Facts) -> Option<f64> {
-    let count = |s: &[usize]| s.iter().product::<usize>() as f64;
+    let count = |s: &[usize]| s.iter().map(|d| *d as f64).product::<f64>();
     let out = facts.shape(node.out());
     let depth = match node.op() {
-        "Conv" => facts.shape(node.arg(1)?)?[1..].iter().product::<usize>(),
+        "Conv" => facts.shape(node.arg(1)?)?.get(1..)?.iter().product::<usize>(),
         "Gemm" => *facts.shape(node.arg(0)?)?.get(usize::from(node.int("transA", 0) == 0))?,
         "MatMul" => *facts.shape(node.arg(0)?)?.last()?,
         "LSTM" | "GRU" => {
             let (x, w) = (facts.shape(node.arg(0)?)?, facts.shape(node.arg(1)?)?);
-            let hidden = w[1] / if node.op() == "GRU" { 3 } else { 4 };
-            return Some((x[0] * x[1] * w[0] * w[1] * (w[2] + hidden)) as f64);
+            let (&[steps, items, _], &[directions, gates, inputs]) = (x, w) else { return None };
+            let hidden = gates / if node.op() == "GRU" { 3 } else { 4 };
+            return Some(count(&[steps, items, directions, gates]) * (inputs + hidden) as f64);
         }
         _ => return None,
     };

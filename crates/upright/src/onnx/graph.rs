@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::onnx::adapt::{self, Was};
 use crate::onnx::constant::{Constant, check_length};
 use crate::onnx::external;
+use crate::onnx::limits;
 use crate::onnx::proto::{
     DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto, TypeValue, ValueInfoProto,
     data_type,
@@ -182,6 +183,7 @@ impl Graph {
                 check_length(t).map_err(|why| format!("node `{called}`: {why}"))?;
             }
         }
+        limits::check(graph)?;
         if graph.output.is_empty() {
             return Err("it has no outputs".into());
         }

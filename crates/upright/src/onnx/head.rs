@@ -9,8 +9,11 @@ use crate::onnx::proto::NodeProto;
 use crate::outputs::Head;
 use crate::tensor::Matrix;
 
-/// Longest chain of nodes between the logits and the linear layer.
+/// Longest chain of nodes between the output and the logits.
 const DEPTH: usize = 32;
+
+/// Most nodes that are looked at for linear layers; sums branch.
+const NODES: usize = 64;
 
 /// The end of a classifier's graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +52,7 @@ impl Graph {
                 _ => break,
             }
         }
-        let linear = self.linear(at, DEPTH);
+        let linear = self.linear(at, &mut { NODES });
         let (features, head) = match linear {
             Some(l) => {
                 let names = l.terms.iter().map(|(name, _)| name.clone()).collect();
@@ -60,11 +63,12 @@ impl Graph {
         Ending { logits: logits.into(), activation, features, head }
     }
 
-    fn linear(&self, tensor: &str, depth: usize) -> Option<Linear> {
+    /// `left` counts the nodes that may still be looked at.
+    fn linear(&self, tensor: &str, left: &mut usize) -> Option<Linear> {
         let node = self.node(tensor)?;
-        let depth = depth.checked_sub(1)?;
+        *left = left.checked_sub(1)?;
         match node.op() {
-            op if passes(op) => self.linear(node.arg(0)?, depth),
+            op if passes(op) => self.linear(node.arg(0)?, left),
             "Gemm" => self.gemm(node),
             "MatMul" => {
                 let weight = transposed(&self.constant(node.arg(1)?)?)?;
@@ -72,7 +76,7 @@ impl Graph {
                 Some(Linear { terms: vec![(node.arg(0)?.into(), weight)], bias })
             }
             "Conv" => self.pointwise(node),
-            "Add" | "Sub" | "Mul" | "Div" => self.affine(node, depth),
+            "Add" | "Sub" | "Mul" | "Div" => self.affine(node, left),
             _ => None,
         }
     }
@@ -116,14 +120,14 @@ impl Graph {
     }
 
     /// A linear layer plus, minus, times or over a constant, or the sum or difference of two.
-    fn affine(&self, node: &NodeProto, depth: usize) -> Option<Linear> {
+    fn affine(&self, node: &NodeProto, left: &mut usize) -> Option<Linear> {
         let (a, b) = (node.arg(0)?, node.arg(1)?);
         let op = node.op();
         let (variable, constant) = match (self.constant(a), self.constant(b)) {
             (None, Some(c)) => (a, c),
             (Some(c), None) if op == "Add" || op == "Mul" => (b, c),
             (None, None) if op == "Add" || op == "Sub" => {
-                let (mut x, y) = (self.linear(a, depth)?, self.linear(b, depth)?);
+                let (mut x, y) = (self.linear(a, left)?, self.linear(b, left)?);
                 let y = if op == "Sub" { scaled(y, &[-1.0])? } else { y };
                 if x.bias.len() != y.bias.len() {
                     return None;
@@ -134,7 +138,7 @@ impl Graph {
             }
             _ => return None,
         };
-        let mut linear = self.linear(variable, depth)?;
+        let mut linear = self.linear(variable, left)?;
         let c = spread(&constant, linear.bias.len())?;
         match op {
             "Add" => linear.bias.iter_mut().zip(c).for_each(|(b, c)| *b += c),

@@ -9,6 +9,7 @@ pub(crate) mod facts;
 pub mod gradient;
 mod graph;
 mod head;
+mod limits;
 pub(crate) mod products;
 pub(crate) mod proto;
 mod taps;

@@ -2,6 +2,9 @@
 
 use super::proto::NodeProto;
 
+/// Largest stride, step or padding that makes sense.
+const LARGEST: usize = 1 << 20;
+
 /// A sliding window along each spatial dimension.
 #[derive(Debug, Clone)]
 pub(super) struct Window {
@@ -32,7 +35,10 @@ impl Window {
                 Some(a) if a.ints.len() == len => a
                     .ints
                     .iter()
-                    .map(|v| usize::try_from(*v).map_err(|_| format!("with negative {name}")))
+                    .map(|v| {
+                        let fits = usize::try_from(*v).ok().filter(|v| *v <= LARGEST);
+                        fits.ok_or_else(|| format!("with {name} of {v}"))
+                    })
                     .collect(),
                 Some(a) if !a.ints.is_empty() => Err(format!("with {} {name}", a.ints.len())),
                 _ => Ok(vec![default; len]),
@@ -41,6 +47,9 @@ impl Window {
         let strides = list("strides", 1, rank)?;
         let dilations = list("dilations", 1, rank)?;
         let pads = list("pads", 0, 2 * rank)?;
+        if kernel.iter().any(|v| *v > LARGEST) {
+            return Err("with a huge window".into());
+        }
         if kernel.iter().chain(&strides).chain(&dilations).any(|v| *v == 0) {
             return Err("with a window of size 0".into());
         }

@@ -58,6 +58,7 @@ fn a_few_views_mend_most_of_what_transforms_break() {
         (samples::stroke_model(), samples::strokes(SAMPLES, 1), samples::strokes(150, 7), "affine"),
         (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "so3"),
         (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "vertical"),
+        (samples::solid_model(), samples::solids(SAMPLES, 1), samples::solids(150, 7), "quarters"),
     ] {
         let c = fitted(bytes, &data.unwrap(), space);
         assert_eq!(c.config().part(Role::Proposer).name, "learned", "{:?}", c.report().notes);

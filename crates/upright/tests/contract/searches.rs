@@ -92,9 +92,16 @@ fn best(seen: &[Seen]) -> f32 {
 #[test]
 fn every_search_keeps_to_its_budget_and_its_domain() {
     each(|_, search| {
-        for text in
-            ["rotate", "affine", "rotate=-30..30,scale", "flip,rotate", "flip", "so3", "vertical"]
-        {
+        for text in [
+            "rotate",
+            "affine",
+            "rotate=-30..30,scale",
+            "flip,rotate",
+            "flip",
+            "so3",
+            "vertical",
+            "cube",
+        ] {
             for budget in [0, 1, 2, 7, 60, 240] {
                 run(search, &space(text), budget, 5, &bowl);
             }
