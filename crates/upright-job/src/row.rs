@@ -44,17 +44,20 @@ pub struct Answer {
 impl Row {
     /// The row of an answered item.
     pub fn answered(id: String, c: &Canonicalizer, p: &Prediction) -> Self {
+        // Minus nought plus nought is nought, which prints without a sign.
+        let plain = |v: f32| v + 0.0;
+        let all = |v: &[f32]| v.iter().copied().map(plain).collect();
         let answer = Answer {
             label: p.label,
             class: c.model().class_name(p.label),
             rival: p.rival,
             model_label: p.raw_label,
             verdict: p.verdict,
-            energy_before: p.energy_before,
-            energy_after: p.energy_after,
+            energy_before: plain(p.energy_before),
+            energy_after: plain(p.energy_after),
             evaluations: p.evaluations,
-            map: p.map.entries().to_vec(),
-            logits: p.logits.clone(),
+            map: all(p.map.entries()),
+            logits: all(&p.logits),
         };
         Row { id, answer: Ok(answer) }
     }

@@ -56,6 +56,15 @@ impl std::fmt::Display for Share {
     }
 }
 
+/// A number rounded to so many decimals, for print: what rounds to nought has no sign.
+#[must_use]
+pub fn rounded(v: f64, decimals: i32) -> f64 {
+    let unit = 10f64.powi(decimals);
+    let round = (v * unit).round() / unit;
+    // Large numbers overflow; minus nought plus nought is nought.
+    if round.is_finite() { round + 0.0 } else { v }
+}
+
 /// What became of the same inputs before and after a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Paired {
@@ -154,6 +163,15 @@ pub(crate) fn log_softmax(z: &[f32], temperature: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_rounds_to_nought_has_no_sign() {
+        let text = |v: f64| format!("{:+.1}", rounded(v, 1));
+        assert_eq!(
+            [-0.04, -0.0, 0.04, -0.06, 1e308].map(text)[..4],
+            ["+0.0", "+0.0", "+0.0", "-0.1"]
+        );
+    }
 
     /// 8 of 10: centre (0.8 + 0.19207) / 1.38415 = 0.71675, half-width 0.22659.
     #[test]

@@ -160,7 +160,7 @@ fn reasons(c: &Canonicalizer, trace: &Trace, p: &Prediction, reason: &Reason) ->
     let class = |label: u32| c.model().class_name(label);
     let switch = c.switches();
     let raw = number(p.energy_before.into());
-    let mut limit = format!("tau = {}", number(reason.tau.into()));
+    let mut limit = format!("the gate's threshold, {}", number(reason.tau.into()));
     if let Some(label) = reason.class {
         let _ = write!(limit, " (of class {})", class(label));
     }

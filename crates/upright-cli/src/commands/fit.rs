@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use upright::Models;
+use upright::internal::stats::rounded;
 use upright::{
     Accuracy, Advice, Canonicalizer, Config, Dataset, FitData, FitReport, Model, ModelOptions,
     Part, Role, Share, Transforms, TuneReport, Watch,
@@ -372,7 +373,9 @@ fn talk(report: &FitReport, apart: bool) {
     eprintln!("bank       {} samples", report.bank);
     match report.tau {
         Some(tau) => eprintln!(
-            "gate       searches inputs with an energy above the threshold {tau:.4}, from {} samples",
+            "gate       searches inputs that look less familiar than the threshold: an energy \
+             above {:.4}, set on {} samples",
+            rounded(tau.into(), 4),
             report.calibrated_on
         ),
         None => eprintln!("gate       no threshold"),
@@ -393,7 +396,8 @@ fn talk(report: &FitReport, apart: bool) {
     };
     let gain = |a: &Accuracy| {
         let (low, high) = a.paired.interval();
-        format!("{:+.1} ({low:+.1}..{high:+.1})", a.paired.gain())
+        let [gain, low, high] = [a.paired.gain(), low, high].map(|v| rounded(v, 1));
+        format!("{gain:+.1} ({low:+.1}..{high:+.1})")
     };
     row("", "upright".into(), "transformed".into());
     row("model alone", share(&up.before), share(&tr.before));

@@ -40,6 +40,7 @@ Columns:
   m00 .. m12            the map of the answering view, row by row: from a point of the view to the
                         point of the input seen there; x right, y down, from the centre, in halves
                         of the longer side. Of clouds m00 .. m22, a rotation
+  logits                with --logits: what the model computed of the answering view, by class
   error                 in a job, why a row has no answer";
 
 /// Arguments of the command.

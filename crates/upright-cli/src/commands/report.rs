@@ -243,7 +243,7 @@ fn facts(
         (
             "gate",
             format!(
-                "{}, tau {}",
+                "{}, which searches above an energy of {}",
                 config.part(Role::Gate).name,
                 html::number(c.gate().tau().into())
             ),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use upright::internal::stats::rounded;
 use upright::{Canonicalizer, Share};
 
 use super::{Figure, Table, legend};
@@ -104,7 +105,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
             svg.line("whisker-halo", at(low), at(high));
             svg.line("whisker", at(low), at(high));
         }
-        let gain = format!("{:+.1} points", class.gain());
+        let gain = format!("{:+.1} points", rounded(class.gain(), 1));
         svg.text("mark", (right + 12.0, y + 19.0), Anchor::Start, &gain);
     }
     let cut = if total > SHOWN {

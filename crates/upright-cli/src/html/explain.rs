@@ -147,7 +147,7 @@ fn curve(c: &Canonicalizer, e: &Explained, line: &Line, energies: &[f32], labels
         let (left, _, right, _) = frame.edges();
         let y = frame.y.at(tau.into());
         svg.line("tau", (left, y), (right, y));
-        svg.text("tick", (right + 6.0, y + 4.0), Anchor::Start, "tau");
+        svg.text("tick", (right + 6.0, y + 4.0), Anchor::Start, "threshold");
     }
     for s in &e.trace.seen {
         svg.circle("dot tr", frame.at(line.shown(c.space(), &s.pose), s.energy.into()), 2.6);

@@ -67,7 +67,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
         svg.line("tau", (x, up), (x, bottom));
         let (dx, anchor) =
             if x > right - 120.0 { (-6.0, Anchor::End) } else { (6.0, Anchor::Start) };
-        svg.text("mark", (x + dx, up + 10.0), anchor, &format!("tau = {}", number(tau.into())));
+        svg.text("mark", (x + dx, up + 10.0), anchor, &format!("threshold {}", number(tau.into())));
     }
 
     let mut data = Table::new(&["from", "to", "upright", "transformed", "transformed_best_view"]);
@@ -90,7 +90,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
         title: "Energies",
         lead: format!(
             "How unfamiliar inputs look to `{}` as they come, and the best views that searches of \
-             transformed inputs found. Inputs right of tau are searched.{apart} The last bin \
+             transformed inputs found. Inputs right of the threshold are searched.{apart} The last bin \
              holds everything beyond it.",
             c.config().part(Role::Score).name
         ),
@@ -99,7 +99,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
                 ("up", "upright"),
                 ("tr", "transformed"),
                 ("best", "transformed, best view found"),
-                ("tau", "threshold tau"),
+                ("tau", "the gate's threshold"),
             ]),
         data: Some(data),
     }

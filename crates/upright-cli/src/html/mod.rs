@@ -21,6 +21,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use upright::Canonicalizer;
+use upright::internal::stats::rounded;
 
 pub use embed::picture;
 pub use explain::{
@@ -246,6 +247,6 @@ pub fn number(v: f64) -> String {
         v if v.is_infinite() => if v > 0.0 { "∞" } else { "−∞" }.into(),
         v if v.abs() >= 100.0 => format!("{v:.0}"),
         v if v.abs() >= 1.0 => format!("{v:.2}"),
-        v => format!("{v:.3}"),
+        v => format!("{:.3}", rounded(v, 3)),
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
 
     let mut data = Table::new(&[
         "point",
-        "tau",
+        "threshold",
         "upright_right",
         "upright_of",
         "transformed_right",
@@ -99,7 +99,7 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
         lead: format!(
             "Every point of the line is a threshold; what the gate believes stays as fitted. From \
              `never` (the bare model) the threshold falls until every input is searched. `always` \
-             searches everything and believes any more familiar view. Chosen: tau = {}. The \
+             searches everything and believes any more familiar view. Chosen: an energy of {}. The \
              curve comes from one search of each input, on the data shown here: choosing a \
              threshold from it would be fitting to these data.",
             number(c.gate().tau().into())

@@ -113,8 +113,12 @@ fn an_explanation_names_and_draws_the_limit_of_the_inputs_class() {
         }
         seen += 1;
         let (svg, text) = explain(folder, &one, &["--artifact", "own.upright"]);
-        let limit = format!("tau = {:.3}", reason.tau);
-        let limit = if reason.tau < 1.0 { limit } else { format!("tau = {:.2}", reason.tau) };
+        let limit = format!("the gate's threshold, {:.3}", reason.tau);
+        let limit = if reason.tau < 1.0 {
+            limit
+        } else {
+            format!("the gate's threshold, {:.2}", reason.tau)
+        };
         let words = format!("{limit} (of class {})", raw.label);
         assert!(text.contains(&words), "{words} in {text}");
         assert_eq!(text.contains("does not exceed"), !reason.searched, "{text}");

@@ -131,7 +131,12 @@ fn a_report_is_one_whole_file_whose_figures_equal_their_data() {
         .map(|l| l.split(',').nth(2).unwrap().parse::<usize>().unwrap())
         .sum();
     assert_eq!(total, 40, "every upright input is in one bin");
-    for words in ["synthetic: copies", "seed", "upright report model.onnx test", "tau "] {
+    for words in [
+        "synthetic: copies",
+        "seed",
+        "upright report model.onnx test",
+        "searches above an energy of ",
+    ] {
         assert!(html.contains(words), "{words}");
     }
 

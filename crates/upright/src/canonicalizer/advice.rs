@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Accuracy, FitReport};
+use crate::stats::{Paired, rounded};
 
 /// Points of upright accuracy that may be lost unless said otherwise.
 const LOSS: f64 = 1.0;
@@ -46,7 +47,7 @@ impl FitReport {
     pub fn advice_allowing(&self, allowed: f64) -> (Advice, String) {
         let (up, tr) = (&self.upright, &self.transformed);
         let change = |name: &str, a: &Accuracy| {
-            let (low, high) = a.paired.interval();
+            let (low, high) = interval(&a.paired);
             format!("{name} accuracy {} -> {} ({low:+.1}..{high:+.1} points)", a.before, a.after)
         };
         let (upright, transformed) = (change("upright", up), change("transformed", tr));
@@ -60,9 +61,8 @@ impl FitReport {
             );
             return (Advice::DoNotUse, sentence);
         }
-        let more = |paired: &crate::stats::Paired, least: f64| {
-            paired.needed(least).saturating_sub(paired.of).max(1)
-        };
+        let more =
+            |paired: &Paired, least: f64| paired.needed(least).saturating_sub(paired.of).max(1);
         if lost > allowed {
             let sentence = format!(
                 "too few samples to say: {upright} may be chance or a loss beyond {allowed:.1}; \
@@ -72,14 +72,14 @@ impl FitReport {
             return (Advice::TooFew, sentence);
         }
         let why = self.why().map_or(String::new(), |why| format!("; {why}"));
-        let (low, high) = tr.paired.interval();
+        let (low, high) = interval(&tr.paired);
         let flips =
             format!("{} mended, {} broken of {}", tr.paired.mended, tr.paired.broken, tr.before.of);
-        if high < GAIN {
+        if tr.paired.interval().1 < GAIN {
             let sentence = format!(
                 "do not use it: it gains {:.1} points ({low:+.1}..{high:+.1}) of transformed \
                  accuracy, {flips}{why}",
-                tr.paired.gain()
+                rounded(tr.paired.gain(), 1)
             );
             return (Advice::DoNotUse, sentence);
         }
@@ -120,6 +120,12 @@ impl FitReport {
         ));
         Some(reasons.join("; "))
     }
+}
+
+/// The interval of a gain, for print.
+fn interval(paired: &Paired) -> (f64, f64) {
+    let (low, high) = paired.interval();
+    (rounded(low, 1), rounded(high, 1))
 }
 
 #[cfg(test)]

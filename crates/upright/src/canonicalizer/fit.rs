@@ -12,7 +12,7 @@ use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport, space_for};
 use crate::copies;
 use crate::dataset::{CHUNK, Dataset, chunk};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gate;
 use crate::model::Model;
 use crate::outputs::Outputs;
@@ -89,6 +89,26 @@ impl<'a> FitData<'a> {
     pub fn new(bank: &'a dyn Dataset) -> Self {
         FitData { bank, held_out: None, transformed: None }
     }
+
+    /// Refuses labels that are no class of a model of so many.
+    fn check_labels(&self, classes: usize) -> Result<()> {
+        let sets = [
+            ("data", Some(self.bank)),
+            ("held-out data", self.held_out),
+            ("transformed data", self.transformed),
+        ];
+        for (name, set) in sets.into_iter().filter_map(|(name, set)| Some((name, set?))) {
+            let beyond = |&row: &usize| set.label(row).is_some_and(|l| l as usize >= classes);
+            if let Some(row) = (0..set.len()).find(beyond) {
+                return Err(Error::Shape {
+                    what: format!("label of row {row} of the {name}"),
+                    expected: format!("a class below {classes}, as many as the model tells apart"),
+                    got: set.label(row).unwrap_or_default().to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for FitData<'_> {
@@ -116,6 +136,7 @@ impl Config {
     ) -> Result<Canonicalizer> {
         self.check()?;
         let models = models.into();
+        data.check_labels(models.first.classes())?;
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
@@ -123,7 +144,7 @@ impl Config {
         let learns = score::needs(config.part(Role::Score))?.lessons > 0;
         let (given, held) = if learns { held.teaching() } else { (None, held) };
         config.rehearse(&held)?;
-        let per_view = plan::seconds_per_view(&models.first, data.bank, &bank_rows)?;
+        let per_view = plan::seconds_per_view(&config, &models.first, data.bank, &bank_rows)?;
         let first = Plan::of(&config, &models.first, bank_rows.len(), &held)?;
         let (plan, said, cut) = plan::planned(first, config.minutes, per_view.unwrap_or(0.0));
         watch.say(&said);

@@ -15,7 +15,10 @@ use rten_tensor::prelude::*;
 use crate::engine::{Engine, Input, Lane, Value, lanes, with_outputs};
 use crate::error::{Error, Result};
 use crate::onnx::Graph;
-use crate::onnx::proto::{AttributeProto, GraphProto, ModelProto, NodeProto};
+use crate::onnx::proto::{
+    AttributeProto, EXTERNAL, GraphProto, ModelProto, NodeProto, StringStringEntryProto,
+    TensorProto, data_type,
+};
 
 /// Its name in the table.
 pub(super) const NAME: &str = "rten";
@@ -52,7 +55,8 @@ pub(super) fn load(
              with explicit pads"
         )));
     }
-    let model = match open(proto.encode_to_vec(), true) {
+    let weights = taken_out(&mut proto);
+    let model = match open(proto.encode_to_vec(), weights, true) {
         Ok(model) => model,
         Err(Refused::Operator(why)) => return Err(operators(graph, &proto).unwrap_or(failed(why))),
         Err(Refused::Other(why)) => return Err(failed(why)),
@@ -145,8 +149,52 @@ enum Refused {
     Other(String),
 }
 
-fn open(bytes: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
+/// What rten calls the weights that lie apart.
+const APART: &str = "weights";
+
+/// Weights of more bytes lie apart.
+const LARGE: usize = 1 << 12;
+
+/// Takes large weights out of a model and lays them one after the other, so that they exist
+/// once: rten computes on them where they lie, if they are aligned.
+fn taken_out(model: &mut ModelProto) -> Vec<u8> {
+    let tensors = || model.graph.iter().flat_map(|g| &g.initializer);
+    let sizes = tensors().filter(|t| apart(t)).filter_map(|t| t.raw_data.as_ref());
+    let total = sizes.map(|raw| raw.len().next_multiple_of(ALIGNED)).sum();
+    let mut all: Vec<u8> = Vec::with_capacity(total);
+    if all.as_ptr().align_offset(align_of::<f32>()) != 0 {
+        return vec![];
+    }
+    for t in model.graph.iter_mut().flat_map(|g| &mut g.initializer).filter(|t| apart(t)) {
+        let Some(raw) = t.raw_data.take() else { continue };
+        let entry = |key: &str, value: String| StringStringEntryProto {
+            key: Some(key.into()),
+            value: Some(value),
+        };
+        t.external_data = vec![
+            entry("location", APART.into()),
+            entry("offset", all.len().to_string()),
+            entry("length", raw.len().to_string()),
+        ];
+        t.data_location = Some(EXTERNAL);
+        all.extend_from_slice(&raw);
+        all.resize(all.len().next_multiple_of(ALIGNED), 0);
+    }
+    all
+}
+
+/// Bytes at whose multiples weights start.
+const ALIGNED: usize = 64;
+
+fn apart(t: &TensorProto) -> bool {
+    t.data_type == Some(data_type::FLOAT) && t.raw_data.as_ref().is_some_and(|r| r.len() > LARGE)
+}
+
+fn open(bytes: Vec<u8>, weights: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
     let mut options = ModelOptions::with_all_ops();
+    if !weights.is_empty() {
+        options.external_data(APART, weights);
+    }
     options.enable_optimization(optimize).prepack_weights(optimize);
     match options.load(bytes) {
         Ok(model) => Ok(model),
@@ -183,7 +231,9 @@ fn operators(graph: &Graph, proto: &ModelProto) -> Option<Error> {
             graph: Some(GraphProto { node: vec![alone], ..Default::default() }),
             ..Default::default()
         };
-        let Err(Refused::Operator(why)) = open(model.encode_to_vec(), false) else { continue };
+        let Err(Refused::Operator(why)) = open(model.encode_to_vec(), vec![], false) else {
+            continue;
+        };
         if nested && !why.contains("not supported") {
             continue;
         }

@@ -24,7 +24,8 @@ use crate::state::State;
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
     name: "conformal",
-    about: "search at most a share alpha of upright inputs, guaranteed; accept clear improvements",
+    about: "search at most a share alpha of new upright inputs like the calibration ones, on average \
+            over such calibrations; accept clear improvements",
     params: &[
         Param::real("alpha", 0.05, 1e-6, 1.0, "largest share of upright inputs searched"),
         Param::flag("per_class", false, "keep the share within every predicted class"),

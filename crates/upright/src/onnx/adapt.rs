@@ -104,9 +104,8 @@ fn single(tensor: &mut TensorProto) {
         && let Some(Constant { data, .. }) = Constant::read(tensor)
     {
         tensor.data_type = Some(data_type::FLOAT);
-        tensor.raw_data = None;
+        tensor.raw_data = Some(write::bytes(&data, f32::to_le_bytes).into());
         tensor.int32_data.clear();
-        tensor.float_data = data;
     }
 }
 

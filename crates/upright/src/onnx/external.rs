@@ -6,6 +6,8 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use bytes::Bytes;
+
 use crate::error::{Error, Result};
 use crate::onnx::graph::LIMIT;
 use crate::onnx::proto::{EXTERNAL, GraphProto, TensorProto};
@@ -20,7 +22,7 @@ pub(super) fn inline(
     hash: &mut blake3::Hasher,
 ) -> Result<()> {
     let bad = |why: String| Error::Model { path: model.into(), why };
-    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut files: BTreeMap<String, Bytes> = BTreeMap::new();
     let mut total = read;
     let mut failed = Ok(());
     visit(graph, &mut |t| {
@@ -38,7 +40,7 @@ pub(super) fn inline(
 fn fill(
     t: &mut TensorProto,
     folder: Option<&Path>,
-    files: &mut BTreeMap<String, Vec<u8>>,
+    files: &mut BTreeMap<String, Bytes>,
     total: &mut u64,
     bad: &dyn Fn(String) -> Error,
 ) -> Result<()> {
@@ -65,15 +67,16 @@ fn fill(
                 bad(format!("weight `{name}` lies in `{location}`, which cannot be used: {why}"))
             })?;
         *total += bytes.len() as u64;
-        files.insert(location.clone(), bytes);
+        files.insert(location.clone(), bytes.into());
     }
     let bytes = &files[&location];
     let offset = number("offset")?.unwrap_or(0);
     let length = number("length")?.unwrap_or(bytes.len().saturating_sub(offset));
-    let slice = offset.checked_add(length).and_then(|end| bytes.get(offset..end));
+    let end = offset.checked_add(length).filter(|end| *end <= bytes.len());
+    let slice = end.map(|end| bytes.slice(offset..end));
     let slice =
         slice.ok_or_else(|| bad(format!("weight `{name}` lies beyond the end of `{location}`")))?;
-    t.raw_data = Some(slice.to_vec());
+    t.raw_data = Some(slice);
     t.data_location = None;
     t.external_data.clear();
     Ok(())

@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use prost::Message;
-
 use super::Graph;
 use super::proto::{NodeProto, ValueInfoProto, data_type};
 use super::write::{int, node, port};
@@ -69,7 +67,7 @@ impl Facts {
         let bare = |n: &String| ValueInfoProto { name: Some(n.clone()), ..Default::default() };
         g.output = wanted.iter().map(bare).collect();
         g.value_info.clear();
-        let asking = Graph::from_bytes(graph.name(), &proto.encode_to_vec())?;
+        let asking = graph.derived(proto)?;
         for ((name, is_shape, _), value) in names.into_iter().zip(run(&asking, &wanted)?) {
             if is_shape {
                 facts.shapes.insert(name, value.iter().map(|v| *v as usize).collect());

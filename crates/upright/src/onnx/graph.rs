@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+use bytes::Bytes;
 use prost::Message;
 
 use crate::error::{Error, Result};
@@ -101,29 +102,31 @@ impl Graph {
         check_size(&name, meta.len())?;
         let mut bytes = Vec::with_capacity(meta.len() as usize);
         file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-        Self::read(&name, &bytes, Some(path.parent().unwrap_or(Path::new("."))))
+        Self::read(&name, bytes.into(), Some(path.parent().unwrap_or(Path::new("."))))
     }
 
     /// Reads a model from memory; `name` stands for it in messages. Weights in other
     /// files are refused.
     pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Result<Self> {
-        Self::read(&name.into(), bytes, None)
+        Self::read(&name.into(), Bytes::copy_from_slice(bytes), None)
     }
 
-    fn read(name: &str, bytes: &[u8], folder: Option<&Path>) -> Result<Self> {
+    /// Weights share the bytes of the file.
+    fn read(name: &str, bytes: Bytes, folder: Option<&Path>) -> Result<Self> {
         let bad = |why: String| Error::Model { path: name.into(), why };
         check_size(name, bytes.len() as u64)?;
         if bytes.is_empty() {
             return Err(bad("it is empty".into()));
         }
+        let mut hash = blake3::Hasher::new();
+        hash.update(&bytes);
+        let size = bytes.len() as u64;
         let mut model = ModelProto::decode(bytes)
             .map_err(|e| bad(format!("it is damaged or not ONNX ({e})")))?;
-        let mut hash = blake3::Hasher::new();
-        hash.update(bytes);
         let Some(graph) = model.graph.as_mut() else {
             return Err(bad("it has no graph".into()));
         };
-        external::inline(graph, folder, name, bytes.len() as u64, &mut hash)?;
+        external::inline(graph, folder, name, size, &mut hash)?;
         adapt::sort(graph);
         adapt::singles(graph);
         let fingerprint = hash.finalize().to_hex().to_string();
@@ -140,6 +143,21 @@ impl Graph {
         };
         read.index().map_err(bad)?;
         Ok(read)
+    }
+
+    /// Another graph made of this one, of the same name. It shares the weights they have in
+    /// common.
+    pub(super) fn derived(&self, model: ModelProto) -> Result<Self> {
+        let mut graph = Graph {
+            name: self.name.clone(),
+            model,
+            fingerprint: self.fingerprint.clone(),
+            was: Was::default(),
+            producers: HashMap::new(),
+            initializers: HashMap::new(),
+        };
+        graph.index().map_err(|why| Error::Model { path: self.name.clone(), why })?;
+        Ok(graph)
     }
 
     /// Fills the lookup tables and checks what everything else relies on.

@@ -9,8 +9,11 @@ use super::proto::{GraphProto, NodeProto, TensorProto};
 /// Most numbers of a tensor that a constant gives the size of: 1 GiB of real numbers.
 const TENSOR: f64 = (1u64 << 28) as f64;
 
-/// Largest stride, padding or kernel.
+/// Largest stride, dilation or kernel.
 const WINDOW: u64 = 1 << 20;
+
+/// Largest padding on one side: of sequences, and of maps, whose sides multiply.
+const PADS: [u64; 2] = [1 << 16, 512];
 
 /// Checks every node, nested graphs included.
 pub(super) fn check(graph: &GraphProto) -> Result<(), String> {
@@ -32,11 +35,13 @@ pub(super) fn check(graph: &GraphProto) -> Result<(), String> {
 
 /// What of a node is beyond any use.
 fn too_large(node: &NodeProto, known: &HashMap<&str, &TensorProto>) -> Option<String> {
-    let windows = ["kernel_shape", "strides", "dilations", "pads", "output_padding"];
-    for a in
-        node.attribute.iter().filter(|a| a.name.as_deref().is_some_and(|n| windows.contains(&n)))
-    {
-        if let Some(far) = a.ints.iter().find(|v| v.unsigned_abs() > WINDOW) {
+    for a in &node.attribute {
+        let most = match a.name.as_deref() {
+            Some("kernel_shape" | "strides" | "dilations" | "output_padding") => WINDOW,
+            Some("pads") => PADS[usize::from(a.ints.len() > 2)],
+            _ => continue,
+        };
+        if let Some(far) = a.ints.iter().find(|v| v.unsigned_abs() > most) {
             return Some(format!("{} of {far}", a.name.as_deref().unwrap_or_default()));
         }
     }
@@ -56,7 +61,7 @@ fn too_large(node: &NodeProto, known: &HashMap<&str, &TensorProto>) -> Option<St
             ((to? - from?) / step?).abs()
         }
         "Pad" => {
-            let far = dims(1)?.into_iter().find(|v| v.unsigned_abs() > WINDOW)?;
+            let far = dims(1)?.into_iter().find(|v| v.unsigned_abs() > PADS[0])?;
             return Some(format!("pads of {far}"));
         }
         _ => return None,

@@ -7,8 +7,6 @@
 
 use std::collections::HashSet;
 
-use prost::Message;
-
 use super::facts::{Facts, Run};
 use super::graph::reads;
 use super::proto::{NodeProto, TensorProto, data_type};
@@ -194,7 +192,7 @@ pub(crate) fn rewritten(graph: &Graph, facts: &Facts) -> Result<Option<Graph>> {
         g.input.retain(|v| !replaced(v.name.as_deref()));
         g.initializer.extend(constants);
     }
-    Graph::from_bytes(graph.name(), &model.encode_to_vec()).map(Some)
+    graph.derived(model).map(Some)
 }
 
 fn product<'a>(graph: &Graph, facts: &Facts, node: &'a NodeProto) -> Option<(Product, &'a str)> {

@@ -2,6 +2,7 @@
 //! writing a model loses nothing. Field numbers: `onnx.proto` of the ONNX
 //! project, up to IR version 14.
 
+use bytes::Bytes;
 use prost::{Message, Oneof};
 
 /// `TensorProto.DataType` values in use.
@@ -191,8 +192,9 @@ pub(crate) struct TensorProto {
     pub(crate) int64_data: Vec<i64>,
     #[prost(string, optional, tag = "8")]
     pub(crate) name: Option<String>,
-    #[prost(bytes = "vec", optional, tag = "9")]
-    pub(crate) raw_data: Option<Vec<u8>>,
+    /// Shared by all copies of a graph, and with the file's bytes.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub(crate) raw_data: Option<Bytes>,
     #[prost(double, repeated, tag = "10")]
     pub(crate) double_data: Vec<f64>,
     #[prost(uint64, repeated, tag = "11")]

@@ -50,7 +50,7 @@ fn weights_are_read_in_every_real_type_and_storage() {
     let stored = |code: i32, raw: Vec<u8>| TensorProto {
         dims: vec![2],
         data_type: Some(code),
-        raw_data: Some(raw),
+        raw_data: Some(raw.into()),
         ..Default::default()
     };
     let half = values.map(half::f16::from_f32);
@@ -174,7 +174,7 @@ fn damaged_models_are_refused_with_a_reason() {
     assert!(edit(&|g| g.initializer[0].dims = vec![1 << 40, 3]).contains("there are 6"));
     assert!(edit(&|g| g.initializer[0].dims = vec![1 << 40, 1 << 40]).contains("impossible"));
     assert!(edit(&|g| g.initializer[0].dims = vec![-2, -3]).contains("impossible dimensions"));
-    assert!(edit(&|g| g.initializer[0].raw_data = Some(vec![0; 5])).contains("24 bytes"));
+    assert!(edit(&|g| g.initializer[0].raw_data = Some(vec![0; 5].into())).contains("24 bytes"));
     assert!(edit(&|g| g.node[0].op_type = None).contains("has no operator"));
 }
 

@@ -39,7 +39,7 @@ pub(super) fn stored(name: &str, code: i32, shape: &[usize], raw: Vec<u8>) -> Te
         name: Some(name.into()),
         dims: shape.iter().map(|d| *d as i64).collect(),
         data_type: Some(code),
-        raw_data: Some(raw),
+        raw_data: Some(raw.into()),
         ..Default::default()
     }
 }

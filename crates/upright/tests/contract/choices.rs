@@ -5,8 +5,8 @@ use upright::Models;
 use upright::gate::{self, Calibration, Case, Look};
 use upright::internal::canonicalizer::transformed_copies;
 use upright::{
-    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Silent, Tap,
-    TuneConfig, TuneReport, TuneWatch, Verdict, samples,
+    Artifact, Batch, Canonicalizer, Config, FitData, Model, ModelOptions, Part, Role, Samples,
+    Silent, Tap, TuneConfig, TuneReport, TuneWatch, Verdict, samples,
 };
 
 fn load(taps: &[Tap]) -> upright::Result<Model> {
@@ -194,4 +194,19 @@ fn a_fit_says_what_compressing_the_bank_has_lost() {
     let c = config.fit(model(), &FitData::new(&data), &mut Silent).unwrap();
     let [note] = &c.report().notes[..] else { panic!("{:?}", c.report().notes) };
     assert!(note.contains("50 centres instead of"), "{note}");
+}
+
+#[test]
+fn a_label_beyond_the_models_classes_is_refused() {
+    let digits = samples::digits(100, 1).unwrap();
+    let mut labels = digits.labels().unwrap().to_vec();
+    labels[41] = 10;
+    let wrong = Samples::labelled(digits.batch().clone(), labels).unwrap();
+    let model = Model::from_bytes("digits", samples::glyph_model(), &ModelOptions::default());
+    let e = Config::default().fit(model.unwrap(), &FitData::new(&wrong), &mut Silent).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "label of row 41 of the data: expected a class below 10, as many as the model tells \
+         apart, got 10"
+    );
 }

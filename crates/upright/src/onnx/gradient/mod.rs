@@ -9,8 +9,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use prost::Message;
-
 use crate::error::{Error, Result};
 use crate::onnx::facts::Facts;
 use crate::onnx::graph::{captured, reads};
@@ -180,7 +178,7 @@ impl Gradient<'_> {
             graph: Some(graph),
             ..Default::default()
         };
-        Graph::from_bytes(self.graph.name(), &proto.encode_to_vec())
+        self.graph.derived(proto)
     }
 }
 
