@@ -55,6 +55,10 @@ pub fn library(hint: &upright::Hint) -> String {
     use upright::Hint as H;
     match hint {
         H::ListParts { kind } => format!("`upright list` describes every {kind} in one sentence"),
+        H::SimplerExport => "`--engine ort` runs it on ONNX Runtime, which knows most operators (a \
+                             build with `--features ort`, and ORT_DYLIB_PATH naming the library); \
+                             or export with opset 17 and without these operators"
+            .into(),
         H::SearchWithoutGradient => {
             "choose a search that needs no gradient; `upright list` shows them".into()
         }

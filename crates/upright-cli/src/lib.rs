@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "pub says what a module shares with the others")]
 
 pub mod data;
-mod hints;
+#[doc(hidden)]
+pub mod hints;
 pub mod report;
 pub mod rows;

@@ -364,6 +364,11 @@ impl Error {
     pub fn hint(&self) -> Option<Hint> {
         Some(match self {
             Error::UnknownName { kind, .. } => Hint::ListParts { kind },
+            Error::Operators { engine: "ort", .. } => {
+                "export with opset 17, or simplify the model so \
+                 that these operators disappear"
+                    .into()
+            }
             Error::Operators { .. } => Hint::SimplerExport,
             Error::Gradient { .. } => Hint::SearchWithoutGradient,
             Error::NoTap { .. } => Hint::ChooseTap,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use upright::Model;
-use upright::internal::onnx::Graph;
+use upright::internal::onnx::{Dim, Graph};
 
 use super::setup::ModelArgs;
 use crate::Common;
@@ -81,6 +81,14 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             options.taps.clear();
             Model::load(&args.model, &options)?
         }
+        // What a size is missing for is not shown, all else is.
+        Err(e @ (upright::Error::Preprocess { .. } | upright::Error::OpenInput { .. }))
+            if !common.json && !sized(&graph) =>
+        {
+            let mut out = Sink::open(None)?;
+            out.write(unsized_model(&graph, &e, args.all).as_bytes())?;
+            return out.finish();
+        }
         other => other?,
     };
     let report = report(&graph, &model);
@@ -135,6 +143,45 @@ fn report(graph: &Graph, model: &Model) -> Report {
         engine: model.engine(),
         micro_batch: model.micro_batch(),
     }
+}
+
+/// Whether the file says every size of its input but that of a batch.
+fn sized(graph: &Graph) -> bool {
+    let fixed = |d: &Dim| matches!(d, Dim::Fixed(_));
+    graph.inputs().iter().all(|i| i.dims.iter().all(|d| d.iter().skip(1).all(fixed)))
+}
+
+/// What a graph tells that cannot be run, as the size of its input is open.
+fn unsized_model(graph: &Graph, why: &upright::Error, all: bool) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, text: String| {
+        let _ = writeln!(out, "{name:<14} {text}");
+    };
+    line("model", format!("{} ({}, opset {})", graph.name(), graph.producer(), graph.opset()));
+    line("fingerprint", graph.fingerprint().into());
+    graph.inputs().iter().for_each(|i| line("input", i.to_string()));
+    graph.outputs().iter().for_each(|o| line("output", o.to_string()));
+    let operators: Vec<String> =
+        graph.operators().iter().map(|o| format!("{} {}", o.count, o.name)).collect();
+    line("operators", operators.join(", "));
+    if let Some(output) = graph.outputs().first() {
+        let ending = graph.ending(&output.name);
+        line("logits", ending.logits.clone());
+        line("tap", format!("auto = {}", ending.features.join(" + ")));
+        if let Some(head) = &ending.head {
+            line("head", format!("{} x {} weights", head.weight.rows(), head.weight.cols()));
+        }
+        let candidates = graph.candidates(&output.name);
+        let skip = if all { 0 } else { candidates.len().saturating_sub(SHOWN) };
+        for c in &candidates[skip..] {
+            line("candidate", format!("{} {}", c.name, c.op));
+        }
+    }
+    line("not shown", format!("classes, sizes and preprocessing: {why}"));
+    if let Some(hint) = why.hint() {
+        line("help", upright_cli::hints::library(&hint));
+    }
+    out
 }
 
 /// Tap candidates shown unless all are asked for.

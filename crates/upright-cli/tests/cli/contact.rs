@@ -148,3 +148,35 @@ fn files_of_unknown_formats_are_counted_and_named() {
     said(&upright(folder.path(), &["predict", "model.onnx", "train"]), 0, &[counted, help]);
     said(&upright(folder.path(), &["eval", "model.onnx", "train"]), 0, &[counted, help]);
 }
+
+/// A rotation by 180 degrees has sines of nought; energies and maps print it without a sign.
+#[test]
+fn nothing_printed_is_minus_nought() {
+    let folder = ready(200);
+    let harmless = [FIT, &["--accept-harm=100", "-t", "quarters", "--gate", "always"]].concat();
+    let fit = upright(folder.path(), &harmless);
+    let rows = upright(folder.path(), &["predict", "model.onnx", "train", "--logits", "--json"]);
+    let eval = upright(folder.path(), &["eval", "model.onnx", "train"]);
+    for ran in [&fit, &rows, &eval] {
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let told = format!("{}{}", ran.out, ran.err);
+        let signed = told.split(|c: char| !c.is_ascii_digit() && c != '.' && c != '-');
+        let nought = |w: &&str| w.starts_with('-') && w.parse::<f64>().is_ok_and(|v| v == 0.0);
+        assert_eq!(signed.filter(nought).collect::<Vec<_>>(), [""; 0]);
+    }
+    said(&fit, 0, &["that look less familiar than the threshold"]);
+}
+
+#[test]
+fn a_file_that_means_harm_is_an_error_that_names_it() {
+    let folder = ready(20);
+    let model = folder.path().join("model.onnx");
+    let mut bytes = fs::read(&model).unwrap();
+    for at in (0..bytes.len()).step_by(997) {
+        bytes[at] ^= 0x55;
+    }
+    fs::write(&model, bytes).unwrap();
+    let ran = upright(folder.path(), &["inspect", "model.onnx"]);
+    said(&ran, 3, &["model.onnx"]);
+    assert!(!ran.err.contains("panicked at"), "{}", ran.err);
+}

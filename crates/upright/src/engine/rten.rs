@@ -150,7 +150,7 @@ enum Refused {
 }
 
 /// What rten calls the weights that lie apart.
-const APART: &str = "weights";
+const APART: &str = "weights.data";
 
 /// Weights of more bytes lie apart.
 const LARGE: usize = 1 << 12;

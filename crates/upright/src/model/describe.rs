@@ -59,7 +59,8 @@ pub(super) fn signal(
     let fourth = matches!(kind, None | Some(SignalKind::Image));
     match dims {
         [_, Dim::Fixed(channels), height, width] if fourth => {
-            image(&bad, *channels, height, width, said)
+            let guess = || graph.side(&input.name, *channels);
+            image(&bad, *channels, height, width, said, &guess)
         }
         [_, rows, Dim::Fixed(3)] if kind != Some(SignalKind::Image) => {
             let rows = match (rows, &options.rows) {
@@ -135,13 +136,16 @@ fn image(
     height: &Dim,
     width: &Dim,
     said: Overrides,
+    guess: &dyn Fn() -> Option<usize>,
 ) -> Result<(Signal, Preprocess)> {
     let mut preprocess = said.resolve(channels)?;
     let shorter = match preprocess.resize {
         Some(Resize::Shorter(n)) => Some(Size { height: n, width: n }),
         _ => None,
     };
-    let open = preprocess.size().or(shorter);
+    let both_open = matches!((height, width), (Dim::Symbol(_), Dim::Symbol(_)));
+    let guessed = || both_open.then(guess).flatten().map(|n| Size { height: n, width: n });
+    let open = preprocess.size().or(shorter).or_else(guessed);
     let side = |dim: &Dim, open: Option<usize>| match dim {
         Dim::Fixed(n) => Ok(*n),
         Dim::Symbol(_) => open.ok_or_else(|| Error::Preprocess {

@@ -12,6 +12,7 @@ mod head;
 mod limits;
 pub(crate) mod products;
 pub(crate) mod proto;
+mod side;
 mod taps;
 mod window;
 mod write;
