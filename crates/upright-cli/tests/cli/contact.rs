@@ -164,7 +164,9 @@ fn nothing_printed_is_minus_nought() {
         let nought = |w: &&str| w.starts_with('-') && w.parse::<f64>().is_ok_and(|v| v == 0.0);
         assert_eq!(signed.filter(nought).collect::<Vec<_>>(), [""; 0]);
     }
-    said(&fit, 0, &["that look less familiar than the threshold"]);
+    let set = ["--accept-harm=100", "--gate", "threshold", "--set", "gate.tau=-0.00001"];
+    let fit = upright(folder.path(), &[FIT, &set].concat());
+    said(&fit, 0, &["less familiar than the threshold: an energy above 0.0000"]);
 }
 
 #[test]
@@ -177,6 +179,6 @@ fn a_file_that_means_harm_is_an_error_that_names_it() {
     }
     fs::write(&model, bytes).unwrap();
     let ran = upright(folder.path(), &["inspect", "model.onnx"]);
-    said(&ran, 3, &["model.onnx"]);
+    said(&ran, 4, &["model.onnx: not a usable ONNX model"]);
     assert!(!ran.err.contains("panicked at"), "{}", ran.err);
 }
