@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         // What an engine panics about is told as an error.
-        if !upright::engine::inside() {
+        if !upright::internal::engine::inside() {
             usual(info);
         }
     }));

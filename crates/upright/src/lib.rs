@@ -319,6 +319,9 @@ pub mod internal {
         abstain artifact canonicalizer config dataset model onnx preprocess reduce registry router
         seed space state stats tensor tune warp
     }
+    pub mod engine {
+        pub use crate::engine::guard::inside;
+    }
     pub mod gate {
         pub use crate::gate::tradeoff::{Point, curve};
     }

@@ -97,7 +97,7 @@ fn silence() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() && !upright::engine::inside() {
+            if !QUIET.get() && !upright::internal::engine::inside() {
                 usual(info);
             }
         }));

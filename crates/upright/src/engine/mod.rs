@@ -12,7 +12,7 @@ use crate::onnx::proto::{GraphProto, ModelProto, ValueInfoProto};
 use crate::onnx::{Graph, reads};
 use crate::registry::{Kind, Requires, find};
 
-mod guard;
+pub(crate) mod guard;
 mod lanes;
 mod numbers;
 #[cfg(feature = "ort")]
@@ -21,8 +21,6 @@ mod rten;
 #[cfg(test)]
 pub(crate) mod tests;
 
-#[doc(hidden)]
-pub use guard::inside;
 pub use lanes::Lane;
 pub(crate) use lanes::{Lanes, apart};
 pub use numbers::Numbers;
