@@ -30,8 +30,9 @@ pub struct Args {
     loading: ModelArgs,
 }
 
+/// What is in a model.
 #[derive(Serialize)]
-struct Report {
+pub struct Report {
     model: String,
     fingerprint: String,
     producer: String,
@@ -73,6 +74,19 @@ struct CandidateRow {
 
 /// Prints what is in the model.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let report = look(args, common)?;
+    let text = if common.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        shown(&report, args.all)
+    };
+    let mut out = Sink::open(None)?;
+    out.write(text.as_bytes())?;
+    out.finish()
+}
+
+/// Looks into the model.
+pub fn look(args: &Args, common: &Common) -> Result<Report> {
     let mut options = args.loading.options(common)?;
     let graph = Graph::load(&args.model)?;
     let auto_only = args.loading.tap.iter().all(|name| name == "auto");
@@ -83,15 +97,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         }
         other => other?,
     };
-    let report = report(&graph, &model);
-    let text = if common.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        shown(&report, args.all)
-    };
-    let mut out = Sink::open(None)?;
-    out.write(text.as_bytes())?;
-    out.finish()
+    Ok(report(&graph, &model))
 }
 
 fn report(graph: &Graph, model: &Model) -> Report {

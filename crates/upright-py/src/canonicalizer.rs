@@ -1,0 +1,376 @@
+//! Fitted canonicalizers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use upright::internal::dataset::chunk;
+use upright::{
+    Artifact, Canonicalizer, Dataset, Map, ModelOptions, Models, Prediction, Verdict, View, Watch,
+    warp,
+};
+use upright_cli::Common;
+use upright_cli::flags;
+use upright_cli::internal::{Inputs, check, eval, explain, predict, report, setup};
+use upright_cli::report::Failure;
+
+use crate::data::{Data, Set};
+use crate::errors::{Told, failure, library, told};
+use crate::model::Loaded;
+use crate::work::{Pool, attended, pool};
+
+/// A fitted canonicalizer.
+#[pyclass(frozen)]
+pub(crate) struct Fitted {
+    c: Canonicalizer,
+    /// The model's file and how it was loaded; none of a callable.
+    origin: Option<(PathBuf, ModelOptions)>,
+    pool: Pool,
+    seed: u64,
+}
+
+impl Fitted {
+    pub(crate) fn new(
+        c: Canonicalizer,
+        origin: Option<(PathBuf, ModelOptions)>,
+        pool: Pool,
+        seed: u64,
+    ) -> Self {
+        Fitted { c, origin, pool, seed }
+    }
+}
+
+/// What is said of many inputs, column by column. Rows that could not be read are -1 or NaN.
+struct Columns {
+    labels: Vec<i64>,
+    rivals: Vec<i64>,
+    model_labels: Vec<i64>,
+    verdicts: Vec<&'static str>,
+    energy_before: Vec<f32>,
+    energy_after: Vec<f32>,
+    evaluations: Vec<i64>,
+    logits: Vec<f32>,
+    maps: Vec<f32>,
+    poses: Vec<f32>,
+    errors: Vec<Option<String>>,
+    classes: usize,
+    axes: usize,
+    entries: usize,
+}
+
+impl Columns {
+    fn new(rows: usize, classes: usize, axes: usize, entries: usize) -> Self {
+        Columns {
+            labels: vec![-1; rows],
+            rivals: vec![-1; rows],
+            model_labels: vec![-1; rows],
+            verdicts: vec![""; rows],
+            energy_before: vec![f32::NAN; rows],
+            energy_after: vec![f32::NAN; rows],
+            evaluations: vec![0; rows],
+            logits: vec![f32::NAN; rows * classes],
+            maps: vec![f32::NAN; rows * entries],
+            poses: vec![f32::NAN; rows * axes],
+            errors: vec![None; rows],
+            classes,
+            axes,
+            entries,
+        }
+    }
+
+    fn put(&mut self, row: usize, p: &Prediction) {
+        self.labels[row] = p.label.into();
+        self.rivals[row] = p.rival.map_or(-1, i64::from);
+        self.model_labels[row] = p.raw_label.into();
+        self.verdicts[row] = match p.verdict {
+            Verdict::Kept => "kept",
+            Verdict::Accepted => "accepted",
+            Verdict::Rejected => "rejected",
+            Verdict::Switched => "switched",
+            Verdict::Abstained => "abstained",
+        };
+        self.energy_before[row] = p.energy_before;
+        self.energy_after[row] = p.energy_after;
+        self.evaluations[row] = p.evaluations as i64;
+        let put = |all: &mut Vec<f32>, width: usize, own: &[f32]| {
+            all[row * width..(row + 1) * width].copy_from_slice(own);
+        };
+        put(&mut self.logits, self.classes, &p.logits);
+        put(&mut self.maps, self.entries, p.map.entries());
+        put(&mut self.poses, self.axes, &p.pose);
+    }
+
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let rows = self.labels.len();
+        let dict = PyDict::new(py);
+        dict.set_item("labels", self.labels.into_pyarray(py))?;
+        dict.set_item("rivals", self.rivals.into_pyarray(py))?;
+        dict.set_item("model_labels", self.model_labels.into_pyarray(py))?;
+        dict.set_item("verdicts", self.verdicts)?;
+        dict.set_item("energy_before", self.energy_before.into_pyarray(py))?;
+        dict.set_item("energy_after", self.energy_after.into_pyarray(py))?;
+        dict.set_item("evaluations", self.evaluations.into_pyarray(py))?;
+        dict.set_item("logits", self.logits.into_pyarray(py).reshape([rows, self.classes])?)?;
+        let maps = self.maps.into_pyarray(py).reshape([rows, self.entries / 3, 3])?;
+        dict.set_item("maps", maps)?;
+        dict.set_item("poses", self.poses.into_pyarray(py).reshape([rows, self.axes])?)?;
+        dict.set_item("errors", self.errors)?;
+        Ok(dict)
+    }
+}
+
+#[pymethods]
+impl Fitted {
+    /// Answers for inputs, column by column.
+    #[pyo3(signature = (data, progress=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Data,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (c, set) = (self.c.clone(), data.0.clone());
+        let columns = attended(py, &self.pool, progress, move |desk| {
+            let c = c.stopped_by(&desk.stop);
+            let rows = set.len();
+            let identity = c.space().identity();
+            let entries = c.space().map(&identity).entries().len();
+            let mut columns = Columns::new(rows, c.model().classes(), identity.len(), entries);
+            desk.phase("predict", rows);
+            let most = chunk(c.model().signal());
+            for from in (0..rows).step_by(most) {
+                let loaded = set.load(from..rows.min(from + most))?;
+                for (p, &row) in c.predict(&loaded.batch)?.iter().zip(&loaded.rows) {
+                    columns.put(row, p);
+                }
+                for (row, why) in loaded.skipped {
+                    columns.errors[row] = Some(why);
+                }
+                desk.advance(most.min(rows - from));
+            }
+            Ok(columns)
+        })?;
+        let dict = columns.into_dict(py)?;
+        if let Some(source) = data.0.source() {
+            let names: Vec<String> = (0..source.len()).map(|row| source.name(row)).collect();
+            dict.set_item("names", names)?;
+        }
+        Ok(dict)
+    }
+
+    /// The view that answered of every input, as `(N, *shape)`; maps are those of `predict`.
+    fn views<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Data,
+        maps: numpy::PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<Bound<'py, numpy::PyArrayDyn<f32>>> {
+        let (c, set, maps) = (self.c.clone(), data.0.clone(), maps.as_slice()?.to_vec());
+        let shape = c.model().signal().shape();
+        let (rows, numbers) = attended(py, &self.pool, None, move |_| {
+            let (rows, signal) = (set.len(), c.model().signal());
+            let (size, width) = (signal.size(), maps.len() / rows.max(1));
+            let mut out = vec![f32::NAN; rows * size];
+            let most = chunk(signal);
+            for from in (0..rows).step_by(most) {
+                let loaded = set.load(from..rows.min(from + most))?;
+                let views = loaded.rows.iter().enumerate().map(|(item, &row)| {
+                    let entries = &maps[row * width..(row + 1) * width];
+                    Ok(View { item, map: map(entries)? })
+                });
+                let views: Vec<View> = views.collect::<upright::Result<_>>()?;
+                let seen = warp(&loaded.batch, &views, &c.config().resample)?;
+                for (i, row) in loaded.rows.into_iter().enumerate() {
+                    out[row * size..(row + 1) * size].copy_from_slice(seen.item(i));
+                }
+            }
+            Ok((rows, out))
+        })?;
+        let shape: Vec<usize> = std::iter::once(rows).chain(shape).collect();
+        numbers.into_pyarray(py).reshape(shape)
+    }
+
+    /// Accuracy on upright and transformed data, as JSON and as people read it.
+    #[pyo3(signature = (upright, transformed, seed=None))]
+    fn eval(
+        &self,
+        py: Python<'_>,
+        upright: &Data,
+        transformed: Option<&Data>,
+        seed: Option<u64>,
+    ) -> PyResult<(String, String, Vec<Told>)> {
+        let seed = seed.unwrap_or(self.seed);
+        let (c, sets) = (self.c.clone(), (upright.0.clone(), transformed.map(|d| d.0.clone())));
+        attended(py, &self.pool, None, move |desk| {
+            let c = c.stopped_by(&desk.stop);
+            let doubt = check::doubt(c.model(), sets.0.as_ref())?;
+            let common = quiet(seed);
+            let report = eval::judge(&c, &inputs(&sets.0, sets.1.as_ref(), seed), &common)?;
+            let json = serde_json::to_string(&report).unwrap_or_default();
+            Ok((json, eval::table(&report), doubt.map(told).into_iter().collect()))
+        })
+    }
+
+    /// Everything worth knowing on labelled data, in one HTML file; its verdict.
+    #[pyo3(signature = (path, csv, upright, transformed, names, seed=None))]
+    #[expect(clippy::too_many_arguments, reason = "what a report is made of")]
+    fn report(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        csv: Option<PathBuf>,
+        upright: &Data,
+        transformed: Option<&Data>,
+        names: [String; 4],
+        seed: Option<u64>,
+    ) -> PyResult<String> {
+        let seed = seed.unwrap_or(self.seed);
+        let (c, sets) = (self.c.clone(), (upright.0.clone(), transformed.map(|d| d.0.clone())));
+        let [model, artifact, data, given] = names;
+        let page = attended(py, &self.pool, None, move |desk| {
+            let c = c.stopped_by(&desk.stop);
+            let names = report::Names {
+                model,
+                artifact,
+                data,
+                transformed: sets.1.is_some().then_some(given),
+            };
+            report::make(&c, &inputs(&sets.0, sets.1.as_ref(), seed), &names, &quiet(seed))
+        })?;
+        report::write(&page, &path, csv.as_deref()).map_err(failure)?;
+        Ok(page.verdict)
+    }
+
+    /// One input as a drawing, as a page, and in sentences.
+    fn explain(
+        &self,
+        py: Python<'_>,
+        data: &Data,
+        row: usize,
+        name: String,
+    ) -> PyResult<(String, String, Vec<String>)> {
+        let (c, set) = (self.c.clone(), data.0.clone());
+        attended(py, &self.pool, None, move |desk| {
+            let c = c.stopped_by(&desk.stop);
+            let loaded = set.load(row..row + 1)?;
+            match explain::draw(&c, &loaded.batch, &name)? {
+                Some(drawn) => Ok((drawn.svg, drawn.page, drawn.reasons)),
+                None => {
+                    let why = loaded.skipped.into_iter().next().map(|s| s.1).unwrap_or_default();
+                    Err(Failure::data(name.as_ref(), why, "choose another input"))
+                }
+            }
+        })
+    }
+
+    /// The artifact's bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.c.to_bytes()).map_err(library)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes the artifact, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.c.save(path)).map_err(library)
+    }
+
+    /// The same with parts that need no fit, or another budget.
+    fn changed(&self, words: Vec<String>) -> PyResult<Self> {
+        let (args, _) = flags::parse::<predict::Loading>(&words).map_err(failure)?;
+        let c = args.other.change(self.c.clone()).map_err(failure)?;
+        Ok(Fitted::new(c, self.origin.clone(), self.pool.clone(), self.seed))
+    }
+
+    /// What the fit found out, as JSON.
+    fn found(&self) -> String {
+        serde_json::to_string(self.c.report()).unwrap_or_default()
+    }
+
+    /// Whether to use it, and why, in a sentence.
+    fn advice(&self) -> (String, String) {
+        let (advice, sentence) = self.c.report().advice();
+        let advice = serde_json::to_value(advice).unwrap_or_default();
+        (advice.as_str().unwrap_or_default().into(), sentence)
+    }
+
+    /// What was chosen before the fit, as JSON.
+    fn config(&self) -> String {
+        serde_json::to_string(self.c.config()).unwrap_or_default()
+    }
+
+    /// The model, with the names of its classes.
+    #[getter]
+    fn model(&self) -> Loaded {
+        Loaded { model: self.c.model().clone(), origin: self.origin.clone() }
+    }
+}
+
+/// Joins an artifact, a file or its bytes, with its models: files, or callables.
+#[pyfunction]
+pub(crate) fn join(
+    py: Python<'_>,
+    artifact: &Bound<'_, PyAny>,
+    model: &Bound<'_, PyAny>,
+    second: Option<&Bound<'_, PyAny>>,
+    words: Vec<String>,
+) -> PyResult<Fitted> {
+    let (args, common) = flags::parse::<predict::Loading>(&words).map_err(failure)?;
+    let pool = pool(&common)?;
+    let artifact = match artifact.cast::<PyBytes>() {
+        Ok(bytes) => Artifact::from_bytes("artifact", bytes.as_bytes()).map_err(library)?,
+        Err(_) => {
+            let path: PathBuf = artifact.extract()?;
+            py.detach(|| Artifact::read(path)).map_err(library)?
+        }
+    };
+    let seed = artifact.manifest.config.seed;
+    if let Ok(own) = model.cast::<Loaded>() {
+        let own = own.get();
+        let second = second.map(|m| m.cast::<Loaded>().map(|m| m.get().model.clone()));
+        let second = second.transpose().map_err(|_| both())?;
+        let models = Models { first: own.model.clone(), second };
+        let c = py.detach(|| artifact.join(models)).map_err(library)?;
+        let c = args.other.change(c).map_err(failure)?;
+        return Ok(Fitted::new(c, own.origin.clone(), pool, seed));
+    }
+    let path: PathBuf = model.extract()?;
+    let second: Option<PathBuf> =
+        second.map(|m| m.extract()).transpose().map_err(|_: PyErr| both())?;
+    let origin = path.clone();
+    let c = attended(py, &pool, None, move |_| {
+        let (c, _) = setup::join(artifact, &path, second.as_ref(), &args.sizes, &common)?;
+        args.other.change(c)
+    })?;
+    let options = c.model().options();
+    Ok(Fitted::new(c, Some((origin, options)), pool, seed))
+}
+
+fn map(entries: &[f32]) -> upright::Result<Map> {
+    let plane = entries.try_into().map(Map::Plane);
+    let map = plane.or_else(|_| entries.try_into().map(Map::Space));
+    map.map_err(|_| upright::Error::shape("map", "6 or 9 numbers", entries.len()))
+}
+
+fn both() -> PyErr {
+    PyTypeError::new_err("give both models as files, or both as callables")
+}
+
+/// Flags of every command as the report's own code wants them.
+fn quiet(seed: u64) -> Common {
+    Common { seed, threads: None, engine: None, quiet: true, json: false, typed: vec![] }
+}
+
+fn inputs<'a>(upright: &'a Arc<Set>, given: Option<&'a Arc<Set>>, seed: u64) -> [Inputs<'a>; 2] {
+    let of = |kind, set: &'a Arc<Set>, copies| Inputs {
+        kind,
+        data: set.as_ref(),
+        source: set.source(),
+        copies,
+        seed,
+    };
+    let other = given.unwrap_or(upright);
+    [of("upright", upright, false), of("transformed", other, given.is_none())]
+}
