@@ -1,7 +1,9 @@
 //! Fitted canonicalizers.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyTypeError;
@@ -13,14 +15,17 @@ use upright::{
     warp,
 };
 use upright_cli::Common;
+use upright_cli::data::DataArgs;
 use upright_cli::flags;
 use upright_cli::internal::{Inputs, check, eval, explain, predict, report, setup};
 use upright_cli::report::Failure;
+use upright_data::Want;
+use upright_job::{Format, Job, PART_ROWS, Shard, Stop};
 
 use crate::data::{Data, Set};
-use crate::errors::{Told, failure, library, told};
+use crate::errors::{self, failure, library, told};
 use crate::model::Loaded;
-use crate::work::{Pool, attended, pool};
+use crate::work::{Desk, OnSignal, Pool, attended, attended_with, pool};
 
 /// A fitted canonicalizer.
 #[pyclass(frozen)]
@@ -29,7 +34,24 @@ pub(crate) struct Fitted {
     /// The model's file and how it was loaded; none of a callable.
     origin: Option<(PathBuf, ModelOptions)>,
     pool: Pool,
-    seed: u64,
+    digest: Arc<Digest>,
+}
+
+/// What tells the artifact from others, worked out when it is asked for.
+struct Digest {
+    /// As it was fitted, before parts were changed.
+    c: Canonicalizer,
+    found: OnceLock<String>,
+}
+
+impl Digest {
+    fn get(&self) -> upright::Result<String> {
+        if let Some(found) = self.found.get() {
+            return Ok(found.clone());
+        }
+        let artifact = Artifact::from_bytes("artifact", &self.c.to_bytes()?)?;
+        Ok(self.found.get_or_init(|| artifact.manifest.digest).clone())
+    }
 }
 
 impl Fitted {
@@ -37,9 +59,16 @@ impl Fitted {
         c: Canonicalizer,
         origin: Option<(PathBuf, ModelOptions)>,
         pool: Pool,
-        seed: u64,
     ) -> Self {
-        Fitted { c, origin, pool, seed }
+        let digest = Digest { c: c.clone(), found: OnceLock::new() }.into();
+        Fitted { c, origin, pool, digest }
+    }
+
+    /// The same, known to come from the artifact of a digest.
+    fn from_artifact(mut self, digest: String) -> Self {
+        let found = OnceLock::from(digest);
+        self.digest = Digest { c: self.c.clone(), found }.into();
+        self
     }
 }
 
@@ -161,6 +190,67 @@ impl Fitted {
         Ok(dict)
     }
 
+    /// Seconds that the library itself takes to answer for inputs: what overhead is measured
+    /// against.
+    fn seconds_alone(&self, py: Python<'_>, data: &Data) -> PyResult<f64> {
+        let (c, set) = (&self.c, &data.0);
+        let (most, rows) = (chunk(c.model().signal()), set.len());
+        py.detach(|| {
+            let since = Instant::now();
+            for from in (0..rows).step_by(most) {
+                c.predict(&set.load(from..rows.min(from + most))?.batch)?;
+            }
+            Ok(since.elapsed().as_secs_f64())
+        })
+        .map_err(failure)
+    }
+
+    /// Answers for files, in parts that survive a crash; a summary as JSON.
+    #[pyo3(signature = (paths, out, words, format, shard, part_rows, logits, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "what a job is made of")]
+    fn predict_to(
+        &self,
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        out: PathBuf,
+        words: Vec<String>,
+        format: &str,
+        shard: Option<&str>,
+        part_rows: Option<usize>,
+        logits: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<(&'static str, usize)>> {
+        let usage = |why: String| failure(Failure::usage(why, ""));
+        let format: Format = format.parse().map_err(usage)?;
+        let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(usage)?;
+        let (reading, common) = flags::parse::<DataArgs>(&words).map_err(failure)?;
+        let (c, digest) = (self.c.clone(), self.digest.clone());
+        attended_with(py, &self.pool, progress, OnSignal::Ask, move |desk| {
+            let c = c.stopped_by(&desk.stop);
+            let source = setup::open(&paths, &reading, Want::Inputs, c.model(), &common)?;
+            let job = Job {
+                artifact: Some(digest.get()?),
+                seed: common.seed,
+                format,
+                shard,
+                part_rows: part_rows.unwrap_or(PART_ROWS),
+                logits,
+                tolerated: reading.tolerated(),
+                ..Job::new(&c, &source, &out)
+            };
+            let done = job.run(&mut Told { desk, shown: None })?;
+            Ok(vec![
+                ("rows", done.rows),
+                ("searched", done.searched),
+                ("errors", done.errors),
+                ("parts", done.parts),
+                ("kept", done.kept),
+                ("redone", done.redone),
+                ("written", done.written),
+            ])
+        })
+    }
+
     /// The view that answered of every input, as `(N, *shape)`; maps are those of `predict`.
     fn views<'py>(
         &self,
@@ -194,15 +284,14 @@ impl Fitted {
     }
 
     /// Accuracy on upright and transformed data, as JSON and as people read it.
-    #[pyo3(signature = (upright, transformed, seed=None))]
+    #[pyo3(signature = (upright, transformed, seed=0))]
     fn eval(
         &self,
         py: Python<'_>,
         upright: &Data,
         transformed: Option<&Data>,
-        seed: Option<u64>,
-    ) -> PyResult<(String, String, Vec<Told>)> {
-        let seed = seed.unwrap_or(self.seed);
+        seed: u64,
+    ) -> PyResult<(String, String, Vec<errors::Told>)> {
         let (c, sets) = (self.c.clone(), (upright.0.clone(), transformed.map(|d| d.0.clone())));
         attended(py, &self.pool, None, move |desk| {
             let c = c.stopped_by(&desk.stop);
@@ -215,7 +304,7 @@ impl Fitted {
     }
 
     /// Everything worth knowing on labelled data, in one HTML file; its verdict.
-    #[pyo3(signature = (path, csv, upright, transformed, names, seed=None))]
+    #[pyo3(signature = (path, csv, upright, transformed, names, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "what a report is made of")]
     fn report(
         &self,
@@ -225,9 +314,8 @@ impl Fitted {
         upright: &Data,
         transformed: Option<&Data>,
         names: [String; 4],
-        seed: Option<u64>,
+        seed: u64,
     ) -> PyResult<String> {
-        let seed = seed.unwrap_or(self.seed);
         let (c, sets) = (self.c.clone(), (upright.0.clone(), transformed.map(|d| d.0.clone())));
         let [model, artifact, data, given] = names;
         let page = attended(py, &self.pool, None, move |desk| {
@@ -281,7 +369,8 @@ impl Fitted {
     fn changed(&self, words: Vec<String>) -> PyResult<Self> {
         let (args, _) = flags::parse::<predict::Loading>(&words).map_err(failure)?;
         let c = args.other.change(self.c.clone()).map_err(failure)?;
-        Ok(Fitted::new(c, self.origin.clone(), self.pool.clone(), self.seed))
+        let changed = Fitted::new(c, self.origin.clone(), self.pool.clone());
+        Ok(Fitted { digest: self.digest.clone(), ..changed })
     }
 
     /// What the fit found out, as JSON.
@@ -299,6 +388,12 @@ impl Fitted {
     /// What was chosen before the fit, as JSON.
     fn config(&self) -> String {
         serde_json::to_string(self.c.config()).unwrap_or_default()
+    }
+
+    /// What tells the artifact from others.
+    #[getter]
+    fn digest(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.digest.get()).map_err(library)
     }
 
     /// The model, with the names of its classes.
@@ -326,7 +421,7 @@ pub(crate) fn join(
             py.detach(|| Artifact::read(path)).map_err(library)?
         }
     };
-    let seed = artifact.manifest.config.seed;
+    let digest = artifact.manifest.digest.clone();
     if let Ok(own) = model.cast::<Loaded>() {
         let own = own.get();
         let second = second.map(|m| m.cast::<Loaded>().map(|m| m.get().model.clone()));
@@ -334,7 +429,7 @@ pub(crate) fn join(
         let models = Models { first: own.model.clone(), second };
         let c = py.detach(|| artifact.join(models)).map_err(library)?;
         let c = args.other.change(c).map_err(failure)?;
-        return Ok(Fitted::new(c, own.origin.clone(), pool, seed));
+        return Ok(Fitted::new(c, own.origin.clone(), pool).from_artifact(digest));
     }
     let path: PathBuf = model.extract()?;
     let second: Option<PathBuf> =
@@ -345,7 +440,34 @@ pub(crate) fn join(
         args.other.change(c)
     })?;
     let options = c.model().options();
-    Ok(Fitted::new(c, Some((origin, options)), pool, seed))
+    Ok(Fitted::new(c, Some((origin, options)), pool).from_artifact(digest))
+}
+
+/// Passes on how a job goes.
+struct Told<'a> {
+    desk: &'a mut Desk,
+    shown: Option<usize>,
+}
+
+impl upright_job::Watch for Told<'_> {
+    fn progress(&mut self, now: &upright_job::Progress) {
+        let shown = *self.shown.get_or_insert_with(|| {
+            self.desk.phase("predict", now.rows);
+            0
+        });
+        self.desk.advance(now.done - shown);
+        self.shown = Some(now.done);
+    }
+
+    fn stop(&mut self) -> Stop {
+        if self.desk.stop.load(Ordering::Relaxed) {
+            Stop::Now
+        } else if self.desk.soon.load(Ordering::Relaxed) {
+            Stop::AfterPart
+        } else {
+            Stop::No
+        }
+    }
 }
 
 fn map(entries: &[f32]) -> upright::Result<Map> {

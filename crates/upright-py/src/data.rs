@@ -15,7 +15,7 @@ use upright_cli::data::DataArgs;
 use upright_cli::flags;
 use upright_cli::internal::setup;
 use upright_cli::report::{Note, Result};
-use upright_data::{Source, Want};
+use upright_data::{Source, Want, decode_bytes};
 
 use crate::errors::{Told, failure, library, told};
 use crate::lent::Lent;
@@ -31,6 +31,8 @@ pub(crate) enum Set {
     Items { signal: Signal, numbers: Lent<f32>, labels: Option<Vec<u32>> },
     /// Pictures in memory, prepared when they are read.
     Pictures { signal: Signal, preprocess: Preprocess, all: Vec<Raster>, labels: Option<Vec<u32>> },
+    /// Image files in memory, by their bytes; nothing where there is none.
+    Encoded { signal: Signal, preprocess: Preprocess, all: Vec<Option<Vec<u8>>> },
     /// Files.
     Files(Box<Source>),
 }
@@ -100,6 +102,32 @@ impl Set {
                 let Read { batch, rows } = self.read(&rows.collect::<Vec<_>>())?;
                 Ok(Rows { batch, rows, skipped: vec![] })
             }
+            Set::Encoded { signal, preprocess, all } => {
+                let item = |row: usize| -> upright::Result<std::result::Result<_, String>> {
+                    let Some(bytes) = &all[row] else { return Ok(Err("no image".into())) };
+                    let picture = match decode_bytes(bytes, false) {
+                        Ok(picture) => picture,
+                        Err(why) => return Ok(Err(why.to_string())),
+                    };
+                    match preprocess.prepare(&picture, *signal) {
+                        Err(e @ upright::Error::Picture { .. }) => Ok(Err(e.to_string())),
+                        other => other.map(Ok),
+                    }
+                };
+                let read: Vec<_> = rows.clone().into_par_iter().map(item).collect();
+                let mut out =
+                    Rows { batch: Batch::new(*signal, vec![])?, rows: vec![], skipped: vec![] };
+                for (row, item) in rows.zip(read) {
+                    match item? {
+                        Ok(item) => {
+                            out.batch.push(&item)?;
+                            out.rows.push(row);
+                        }
+                        Err(why) => out.skipped.push((row, why)),
+                    }
+                }
+                Ok(out)
+            }
             Set::Files(source) => {
                 let read = source.load(&rows.collect::<Vec<_>>())?;
                 let skipped = read.skipped.into_iter().map(|s| (s.row, s.why.to_string()));
@@ -131,7 +159,9 @@ impl Set {
 impl Dataset for Set {
     fn signal(&self) -> Signal {
         match self {
-            Set::Items { signal, .. } | Set::Pictures { signal, .. } => *signal,
+            Set::Items { signal, .. }
+            | Set::Pictures { signal, .. }
+            | Set::Encoded { signal, .. } => *signal,
             Set::Files(source) => source.signal(),
         }
     }
@@ -140,6 +170,7 @@ impl Dataset for Set {
         match self {
             Set::Items { signal, numbers, .. } => numbers.numbers().len() / signal.size(),
             Set::Pictures { all, .. } => all.len(),
+            Set::Encoded { all, .. } => all.len(),
             Set::Files(source) => source.len(),
         }
     }
@@ -149,6 +180,7 @@ impl Dataset for Set {
             Set::Items { labels, .. } | Set::Pictures { labels, .. } => {
                 labels.as_ref()?.get(row).copied()
             }
+            Set::Encoded { .. } => None,
             Set::Files(source) => source.label(row),
         }
     }
@@ -168,7 +200,7 @@ impl Dataset for Set {
                     rows.par_iter().map(item).collect::<upright::Result<_>>()?;
                 Batch::new(*signal, items.concat())?
             }
-            Set::Files(_) => Batch::new(self.signal(), vec![])?,
+            Set::Encoded { .. } | Set::Files(_) => Batch::new(self.signal(), vec![])?,
         };
         Ok(Read { batch, rows })
     }
@@ -244,6 +276,15 @@ pub(crate) fn pictures(
     let model = &model.model;
     let (signal, preprocess) = (model.signal(), model.preprocess().clone());
     Ok(Data(Set::Pictures { signal, preprocess, all, labels }.into()))
+}
+
+/// Image files in memory, by their bytes, which answers need no labels for; `None` is a row
+/// without an image.
+#[pyfunction]
+pub(crate) fn encoded(model: &Loaded, images: Vec<Option<Vec<u8>>>) -> Data {
+    let model = &model.model;
+    let (signal, preprocess) = (model.signal(), model.preprocess().clone());
+    Data(Set::Encoded { signal, preprocess, all: images }.into())
 }
 
 /// Files and folders, read as the command line reads them.

@@ -110,7 +110,7 @@ impl Fit {
             let help = format!("`{search}` refines its best views without gradients instead");
             notes.push((e.code(), e.to_string(), help));
         }
-        let fitted = Fitted::new(c, model.origin.clone(), self.pool.clone(), self.common.seed);
+        let fitted = Fitted::new(c, model.origin.clone(), self.pool.clone());
         Ok((fitted, notes))
     }
 }

@@ -22,7 +22,7 @@ mod _upright {
     #[pymodule_export]
     use super::canonicalizer::{Fitted, join};
     #[pymodule_export]
-    use super::data::{Data, files, items, pictures};
+    use super::data::{Data, encoded, files, items, pictures};
     #[pymodule_export]
     use super::fit::Fit;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use upright::Watch;
@@ -37,6 +37,8 @@ enum Event {
 pub(crate) struct Desk {
     tell: Sender<Event>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// Asks to stop where nothing is lost.
+    pub(crate) soon: Arc<AtomicBool>,
 }
 
 impl Watch for Desk {
@@ -56,7 +58,7 @@ impl Watch for Desk {
 impl Desk {
     /// Another one to tell.
     pub(crate) fn second(&self) -> Desk {
-        Desk { tell: self.tell.clone(), stop: self.stop.clone() }
+        Desk { tell: self.tell.clone(), stop: self.stop.clone(), soon: self.soon.clone() }
     }
 }
 
@@ -71,18 +73,39 @@ pub(crate) fn pool(common: &Common) -> PyResult<Pool> {
     Ok(Some(Arc::new(pool)))
 }
 
-/// Does some work while the interpreter is free. `progress` is called with the name of a
-/// phase, the steps done and the steps in all, and with words; what it raises, and Ctrl-C, end
-/// the work.
+/// What Ctrl-C does to work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnSignal {
+    /// Ends it.
+    End,
+    /// Asks it to end where nothing is lost; a second one ends it.
+    Ask,
+}
+
+/// As [`attended_with`]; Ctrl-C ends it.
 pub(crate) fn attended<T: Send + 'static>(
     py: Python<'_>,
     pool: &Pool,
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
+    attended_with(py, pool, progress, OnSignal::End, work)
+}
+
+/// Does some work while the interpreter is free. `progress` is called with the name of a
+/// phase, the steps done and the steps in all, and with words; what it raises, and Ctrl-C, end
+/// the work.
+pub(crate) fn attended_with<T: Send + 'static>(
+    py: Python<'_>,
+    pool: &Pool,
+    progress: Option<&Bound<'_, PyAny>>,
+    on_signal: OnSignal,
+    work: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static,
+) -> PyResult<T> {
     let (tell, mut told) = channel();
     let stop = Arc::new(AtomicBool::new(false));
-    let mut desk = Desk { tell, stop: stop.clone() };
+    let soon = Arc::new(AtomicBool::new(false));
+    let mut desk = Desk { tell, stop: stop.clone(), soon: soon.clone() };
     let pool = pool.clone();
     let all = move || match pool {
         Some(pool) => pool.install(|| work(&mut desk)),
@@ -90,7 +113,22 @@ pub(crate) fn attended<T: Send + 'static>(
     };
     let thread = thread::Builder::new().stack_size(STACK).spawn(all);
     let thread = thread.map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
-    if let Err(e) = attend(py, &mut told, progress) {
+    let mut asked = attend(py, &mut told, progress);
+    if let Err(e) = &asked
+        && on_signal == OnSignal::Ask
+        && e.is_instance_of::<PyKeyboardInterrupt>(py)
+    {
+        soon.store(true, Ordering::Relaxed);
+        // The first one is raised once the work has ended.
+        asked = match (attend(py, &mut told, progress), asked) {
+            (Ok(()), Err(first)) => {
+                py.detach(|| thread.join()).ok();
+                return Err(first);
+            }
+            (again, _) => again,
+        };
+    }
+    if let Err(e) = asked {
         stop.store(true, Ordering::Relaxed);
         py.detach(|| {
             let since = Instant::now();

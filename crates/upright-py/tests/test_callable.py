@@ -127,8 +127,8 @@ def test_several_taps_have_names(digits: tuple[Any, Any]) -> None:
 
 def test_clouds_are_items(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 16, 3)).astype(np.float32) * np.array([[[3, 1, 0.3]]], np.float32)
-    y = np.arange(120) % 2
+    X = rng.normal(size=(400, 16, 3)).astype(np.float32) * np.array([[[3, 1, 0.3]]], np.float32)
+    y = np.arange(400) % 2
     X[y == 1, :, 2] *= 8
 
     def spread(batch: Any) -> Any:

@@ -170,7 +170,7 @@ def test_artifacts_belong_to_their_model(artifact: Path, tmp_path: Path) -> None
         upright.load(artifact, upright.Model(f, shape=(1, 40, 40)))
     assert e.value.code == "artifact::model"
     broken = tmp_path / "broken.upright"
-    broken.write_bytes(artifact.read_bytes()[:-1] + b"\x00")
+    broken.write_bytes(artifact.read_bytes()[:-4] + b"oops")
     with pytest.raises(upright.Error) as e:
         upright.load(broken, upright.Model(f, shape=(1, 40, 40)))
     assert e.value.code == "artifact::damaged"

@@ -17,17 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 from upright.sklearn import CanonicalClassifier  # noqa: E402
 
-#: Checks that do not apply, and why.
-APART: dict[str, str] = {}
 
-
-def apart(estimator: Any) -> dict[str, str]:
-    return APART
-
-
-@parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [CanonicalClassifier(options={"score": "energy"}, budget=4)], expected_failed_checks=apart
-)
+@parametrize_with_checks([CanonicalClassifier(options={"score": "energy"}, budget=4)])  # type: ignore[untyped-decorator]
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -36,7 +27,7 @@ def test_a_frozen_model(model: str, digits: tuple[Any, Any], turned: tuple[Any, 
     X, y = digits
     clf = CanonicalClassifier(model, transforms="rotate", budget=20, options={"score": "knn"}).fit(X, y)
     R, z = turned
-    assert clf.score(X, y) > 0.9 and clf.score(R, z) > clf.canonicalizer_.using(gate="never").predict(R).labels.tolist().count(-1) / 40
+    assert clf.score(X, y) > 0.9
     assert clf.predict_proba(R.reshape(40, -1)).shape == (40, 10)
     bare = (clf.canonicalizer_.predict(R).model_labels == z).mean()
     assert clf.score(R, z) > bare + 0.3

@@ -12,7 +12,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _inputs, _options, _progress, _upright
-from ._error import Error, notice
+from ._error import Error, notice, unexpected
 from ._inputs import Inputs, Labels
 from ._model import AnyModel, Model, loaded
 from ._predictions import Predictions
@@ -352,19 +352,63 @@ class Canonicalizer:
 
     __call__ = predict
 
+    def predict_to(
+        self,
+        out: Path,
+        inputs: Path | Sequence[Path],
+        *,
+        format: str = "parquet",
+        shard: str | None = None,
+        part_rows: int | None = None,
+        logits: bool = False,
+        progress: _progress.Progress = None,
+        **reading: Any,
+    ) -> dict[str, int]:
+        """Answers for files, more than memory holds, in parts that survive a crash.
+
+        Called again with the same arguments, it goes on where it was interrupted, and ends with
+        the same bytes. Ctrl-C finishes the part in hand; a second one gives it up. An input
+        that cannot be read is a row with an `error`. The folder is that of
+        `upright predict --out`, which may go on with it, too.
+
+        Args:
+            out: the folder.
+            inputs: files or folders; also Parquet with the columns `id` and `image`, and tar
+                shards.
+            format: of the parts: `parquet`, `csv` or `jsonl`.
+            shard: which share of the inputs to answer, such as "3/64".
+            part_rows: rows in a part.
+            logits: whether to write them.
+            progress: as for `fit`.
+            reading: how files are read, as for `fit`; `max_errors` ends a job with more.
+
+        Returns:
+            How many rows and parts there are, were there before, and were written.
+        """
+        paths = _inputs.paths_of(inputs)
+        if paths is None:
+            raise unexpected("inputs", inputs, "give files or folders; arrays are for `predict`")
+        words = _read(reading)
+        told = _progress.start(progress)
+        try:
+            done = self._fitted.predict_to(paths, out, words, format, shard, part_rows, logits, told)
+        finally:
+            _progress.end(told)
+        return dict(done)
+
     def views(self, inputs: Inputs, predictions: Predictions, **reading: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         """The view of every input that answered, `(N, *shape)`: what the model saw."""
         maps = np.ascontiguousarray(predictions.maps, dtype=np.float32)
         return self._fitted.views(self._data(inputs, reading), maps)
 
-    def eval(self, X: Inputs, y: Labels | None = None, *, transformed: Any = None, seed: int | None = None, **reading: Any) -> Evaluation:
+    def eval(self, X: Inputs, y: Labels | None = None, *, transformed: Any = None, seed: int = 0, **reading: Any) -> Evaluation:
         """Accuracy on labelled data, upright and transformed, before and after.
 
         Args:
             X, y: labelled, upright data, as for `fit`.
             transformed: (X, y) or a path of data that came transformed; by default copies
                 under random poses.
-            seed: of these poses; by default that of the fit.
+            seed: of these poses.
             reading: how files are read, as for `fit`.
         """
         upright, moved = self._judged(X, y, transformed, reading)
@@ -380,7 +424,7 @@ class Canonicalizer:
         *,
         transformed: Any = None,
         csv: Path | None = None,
-        seed: int | None = None,
+        seed: int = 0,
         **reading: Any,
     ) -> str:
         """Writes everything worth knowing on labelled data into one HTML file; its verdict.
@@ -419,6 +463,7 @@ class Canonicalizer:
         self,
         *,
         budget: int | None = None,
+        score: str | None = None,
         proposer: str | None = None,
         search: str | None = None,
         readout: str | None = None,
@@ -435,7 +480,7 @@ class Canonicalizer:
         >>> bare.predict(X).counts()
         {'kept': 300}
         """
-        words = _options.words("load", dict(budget=budget, proposer=proposer, search=search, readout=readout, gate=gate, set=set))
+        words = _options.words("load", dict(budget=budget, score=score, proposer=proposer, search=search, readout=readout, gate=gate, set=set))
         return Canonicalizer(self._fitted.changed(words), self._model, self._second)
 
     def __reduce__(self) -> Any:
@@ -472,6 +517,7 @@ def load(
     switch: AnyModel | None = None,
     *,
     budget: int | None = None,
+    score: str | None = None,
     proposer: str | None = None,
     search: str | None = None,
     readout: str | None = None,
@@ -499,14 +545,14 @@ def load(
         artifact: the file, or its bytes.
         model: the model it was fitted on.
         switch: the second model, if it was fitted with one.
-        budget, proposer, search, readout, gate, set: as for `Canonicalizer.using`.
+        budget, score, proposer, search, readout, gate, set: as for `Canonicalizer.using`.
         resize, crop, pad: other sizes than the fitted ones.
         threads: how many to use; by default all cores.
         engine: what runs ONNX files.
     """
     own, second = loaded(model), None if switch is None else loaded(switch)
     words = _options.words("load", dict(
-        budget=budget, proposer=proposer, search=search, readout=readout, gate=gate, set=set,
+        budget=budget, score=score, proposer=proposer, search=search, readout=readout, gate=gate, set=set,
         resize=resize, crop=crop, pad=pad, threads=threads, engine=engine,
     ))
     given = own._loaded if own is not None else model

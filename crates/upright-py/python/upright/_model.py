@@ -62,6 +62,8 @@ class Model:
     """
 
     _loaded: _upright.Loaded
+    #: Stands for it in messages.
+    name: str
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class Model:
         elif callable(f):
             if shape is None:
                 raise TypeError("a function needs its `shape`: that of one item, such as (3, 224, 224)")
-            self.name = name or getattr(f, "__qualname__", type(f).__qualname__)
+            self.name = name or str(getattr(f, "__qualname__", type(f).__qualname__))
             given = dict(
                 shape=tuple(shape), classes=classes, name=name, fingerprint=fingerprint, pullback=pullback,
                 taps=taps, reduce=reduce, dim=dim, head=head, class_names=class_names, signal=signal,

@@ -131,10 +131,10 @@ class Predictions:
         if self.names is not None:
             out["path"] = self.names
         out["label"] = np.ma.masked_array(self.labels, ~read)
-        out["class"] = np.where(read, self.classes, None)
+        out["class"] = _or_none(self.classes, read)
         out["rival"] = np.ma.masked_array(self.rivals, self.rivals < 0)
         out["model_label"] = np.ma.masked_array(self.model_labels, ~read)
-        out["verdict"] = np.where(read, self.verdicts.astype(object), None)
+        out["verdict"] = _or_none(self.verdicts, read)
         out["energy_before"] = self.energy_before
         out["energy_after"] = self.energy_after
         out["evaluations"] = np.ma.masked_array(self.evaluations, ~read)
@@ -153,9 +153,7 @@ class Predictions:
 
         def column(values: Any) -> Any:
             if isinstance(values, np.ma.MaskedArray):
-                return pandas.array(values.filled(0), dtype="Int64").copy() if not values.mask.any() else pandas.array(
-                    [None if m else int(v) for v, m in zip(values.data, np.ma.getmaskarray(values))], dtype="Int64"
-                )
+                return pandas.arrays.IntegerArray(values.data.copy(), np.ma.getmaskarray(values).copy())
             return values
 
         table = pandas.DataFrame({name: column(values) for name, values in self.columns().items()})
@@ -163,19 +161,36 @@ class Predictions:
             table["logits"] = list(self.logits)
         return table
 
-    def to_arrow(self, logits: bool = False) -> pyarrow.Table:
-        """The same as a table of Arrow; needs pyarrow."""
+    def to_arrow(self, logits: bool = False, ids: Any = None) -> pyarrow.Table:
+        """The same as a table of Arrow, with the types of a job's parts; needs pyarrow.
+
+        With `ids` the first column is `id`, as in a job.
+        """
         import pyarrow as pa
+
+        unread = self.labels < 0
 
         def column(name: str, values: Any) -> Any:
             if isinstance(values, np.ma.MaskedArray):
-                return pa.array(values.data, mask=np.ma.getmaskarray(values))
+                return pa.array(values.data.astype(np.uint32), mask=np.ma.getmaskarray(values))
             if values.dtype == object:
                 return pa.array(values.tolist(), pa.string())
-            return pa.array(values)
+            return pa.array(values, mask=unread)
 
         columns = {name: column(name, values) for name, values in self.columns().items()}
+        if ids is not None:
+            columns.pop("path", None)
+            columns = {"id": pa.array([str(i) for i in ids], pa.string()), **columns}
         if logits:
-            flat = pa.array(np.ascontiguousarray(self.logits).ravel())
-            columns["logits"] = pa.FixedSizeListArray.from_arrays(flat, self.logits.shape[1])
+            error = columns.pop("error")
+            rows = [None if gone else row for row, gone in zip(self.logits, unread)]
+            columns["logits"] = pa.array(rows, pa.list_(pa.field("element", pa.float32(), nullable=False)))
+            columns["error"] = error
         return pa.table(columns)
+
+
+def _or_none(values: Array, where: Array) -> Array:
+    """Values as objects, and `None` elsewhere."""
+    out = values.astype(object)
+    out[~where] = None
+    return out

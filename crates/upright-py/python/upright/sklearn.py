@@ -40,6 +40,9 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
         options: other options of `upright.fit`, such as `{"score": "knn", "gate": "always"}`.
         random_state: seed of everything random.
 
+    Where there are too few samples to calibrate a gate, a warning says so and the classifier
+    answers as it is.
+
     Attributes:
         classes_: the classes.
         canonicalizer_: what was fitted.
@@ -85,24 +88,31 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"images of shape {tuple(shape)} have {np.prod(shape)} numbers, X has {X.shape[1]}")
         self.shape_ = tuple(int(n) for n in shape)
         given = {"minutes": 0, "accept_harm": 100.0, **(self.options or {})}
-        with warnings.catch_warnings():
-            # A proof on few samples says so; scikit-learn has its own ways to judge.
-            warnings.simplefilter("ignore", Notice)
-            try:
-                self.canonicalizer_: Canonicalizer = fit(
-                    model,
-                    self._images(X),
-                    numbers,
-                    transforms=self.transforms,
-                    preset=self.preset,
-                    budget=self.budget,
-                    seed=self.random_state or 0,
-                    progress=False,
-                    **given,
-                )
-            except Error as e:
+        try:
+            self.canonicalizer_ = self._fitted(model, X, numbers, given)
+        except Error as e:
+            if e.code != "bank::small":
                 raise ValueError(str(e)) from e
+            warnings.warn(f"{e.message}; nothing is searched, the classifier answers as it is", Notice, stacklevel=2)
+            given = {**given, "score": "energy", "gate": "never"}
+            self.canonicalizer_ = self._fitted(model, X, numbers, given)
         return self
+
+    def _fitted(self, model: AnyModel, X: Array, numbers: Array, given: dict[str, Any]) -> Canonicalizer:
+        with warnings.catch_warnings():
+            # What a fit says of its proof; scikit-learn has its own ways to judge.
+            warnings.simplefilter("ignore", Notice)
+            return fit(
+                model,
+                self._images(X),
+                numbers,
+                transforms=self.transforms,
+                preset=self.preset,
+                budget=self.budget,
+                seed=self.random_state or 0,
+                progress=False,
+                **given,
+            )
 
     def decision_function(self, X: Any) -> Array:
         """Logits of the canonicalized answers; of two classes the second one's lead."""
@@ -111,7 +121,8 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """Classes of the canonicalized answers."""
-        labels: Array = self.classes_[self._logits(X).argmax(axis=1)]
+        best = self._logits(X).argmax(axis=1)
+        labels: Array = self.classes_[best]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
