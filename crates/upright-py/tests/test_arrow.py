@@ -127,7 +127,7 @@ def test_a_worker_with_other_files_refuses(artifact: Path, model: str, fitted: u
     upright.fit(model, X, y, transforms="rotate", score="energy", budget=8, minutes=0, out=tmp_path / "b.upright")
     (tmp_path / "b.upright").replace(path)
     with pytest.raises(upright.Error, match="started with"):
-        pickle.loads(sent)(table(3))
+        pickle.loads(sent)(table(20))
 
 
 def test_daft_runs_it(artifact: Path, model: str, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,11 +129,11 @@ def test_clouds_are_items(tmp_path: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 16, 3)).astype(np.float32) * np.array([[[3, 1, 0.3]]], np.float32)
     y = np.arange(400) % 2
-    X[y == 1, :, 2] *= 8
+    X[y == 1, :, 2] *= 12
 
     def spread(batch: Any) -> Any:
         wide = batch.std(axis=1)
-        return np.stack([-wide[:, 2], wide[:, 2]], axis=1) * 3, wide
+        return np.stack([1.5 - wide[:, 2], wide[:, 2] - 1.5], axis=1) * 3, wide
 
     m = upright.Model(spread, shape=(16, 3), name="spread")
     c = upright.fit(m, X, y, budget=8, minutes=0, score="energy", accept_harm=100)

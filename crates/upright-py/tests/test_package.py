@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import inspect
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +53,23 @@ def test_the_command_is_installed(model: str, tmp_path: Path) -> None:
         assert subprocess.run([script, "--version"], capture_output=True, text=True).stdout == f"upright {upright.__version__}\n"
     wrong = subprocess.run([*command, "predict", "missing.onnx", "x.png"], capture_output=True, text=True)
     assert wrong.returncode == 2 and "missing.upright" in wrong.stderr
+
+
+@pytest.mark.parametrize("name", sorted(m.name for m in pkgutil.iter_modules(upright.__path__)))
+def test_examples_in_docstrings_run(name: str) -> None:
+    if name in ("__main__", "_upright"):
+        return
+    try:
+        module = importlib.import_module(f"upright.{name}")
+    except ImportError as e:
+        pytest.skip(f"{e.name} is not installed")
+    found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert found.failed == 0
+
+
+def test_the_first_example_runs() -> None:
+    found = doctest.testmod(upright)
+    assert found.attempted > 3 and found.failed == 0
 
 
 def test_types_are_right() -> None:

@@ -39,7 +39,7 @@ def list_scores() -> list[Row]:
     """Scores: how unfamiliar a view looks.
 
     >>> [row["name"] for row in list_scores()][:2]
-    ['judge', 'knn']
+    ['energy', 'entropy']
     """
     return tables()["scores"]
 
