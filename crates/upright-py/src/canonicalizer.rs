@@ -65,7 +65,7 @@ impl Fitted {
     }
 
     /// The same, known to come from the artifact of a digest.
-    fn from_artifact(mut self, digest: String) -> Self {
+    fn with_digest(mut self, digest: String) -> Self {
         let found = OnceLock::from(digest);
         self.digest = Digest { c: self.c.clone(), found }.into();
         self
@@ -172,7 +172,7 @@ impl Fitted {
             let most = chunk(c.model().signal());
             for from in (0..rows).step_by(most) {
                 let loaded = set.load(from..rows.min(from + most))?;
-                for (p, &row) in c.predict(&loaded.batch)?.iter().zip(&loaded.rows) {
+                for (p, &row) in c.predict(&loaded.batch)?.iter().zip(&loaded.numbers) {
                     columns.put(row, p);
                 }
                 for (row, why) in loaded.skipped {
@@ -267,13 +267,13 @@ impl Fitted {
             let most = chunk(signal);
             for from in (0..rows).step_by(most) {
                 let loaded = set.load(from..rows.min(from + most))?;
-                let views = loaded.rows.iter().enumerate().map(|(item, &row)| {
+                let views = loaded.numbers.iter().enumerate().map(|(item, &row)| {
                     let entries = &maps[row * width..(row + 1) * width];
                     Ok(View { item, map: map(entries)? })
                 });
                 let views: Vec<View> = views.collect::<upright::Result<_>>()?;
                 let seen = warp(&loaded.batch, &views, &c.config().resample)?;
-                for (i, row) in loaded.rows.into_iter().enumerate() {
+                for (i, row) in loaded.numbers.into_iter().enumerate() {
                     out[row * size..(row + 1) * size].copy_from_slice(seen.item(i));
                 }
             }
@@ -344,13 +344,11 @@ impl Fitted {
         attended(py, &self.pool, None, move |desk| {
             let c = c.stopped_by(&desk.stop);
             let loaded = set.load(row..row + 1)?;
-            match explain::draw(&c, &loaded.batch, &name)? {
-                Some(drawn) => Ok((drawn.svg, drawn.page, drawn.reasons)),
-                None => {
-                    let why = loaded.skipped.into_iter().next().map(|s| s.1).unwrap_or_default();
-                    Err(Failure::data(name.as_ref(), why, "choose another input"))
-                }
-            }
+            let Some(drawn) = explain::draw(&c, &loaded.batch, &name)? else {
+                let why = loaded.skipped.into_iter().next().map(|s| s.1).unwrap_or_default();
+                return Err(Failure::data(name.as_ref(), why, "choose another input"));
+            };
+            Ok((drawn.svg, drawn.page, drawn.reasons))
         })
     }
 
@@ -414,13 +412,13 @@ pub(crate) fn join(
 ) -> PyResult<Fitted> {
     let (args, common) = flags::parse::<predict::Loading>(&words).map_err(failure)?;
     let pool = pool(&common)?;
-    let artifact = match artifact.cast::<PyBytes>() {
-        Ok(bytes) => Artifact::from_bytes("artifact", bytes.as_bytes()).map_err(library)?,
-        Err(_) => {
-            let path: PathBuf = artifact.extract()?;
-            py.detach(|| Artifact::read(path)).map_err(library)?
-        }
+    let artifact = if let Ok(bytes) = artifact.cast::<PyBytes>() {
+        Artifact::from_bytes("artifact", bytes.as_bytes())
+    } else {
+        let path: PathBuf = artifact.extract()?;
+        py.detach(|| Artifact::read(path))
     };
+    let artifact = artifact.map_err(library)?;
     let digest = artifact.manifest.digest.clone();
     if let Ok(own) = model.cast::<Loaded>() {
         let own = own.get();
@@ -429,18 +427,18 @@ pub(crate) fn join(
         let models = Models { first: own.model.clone(), second };
         let c = py.detach(|| artifact.join(models)).map_err(library)?;
         let c = args.other.change(c).map_err(failure)?;
-        return Ok(Fitted::new(c, own.origin.clone(), pool).from_artifact(digest));
+        return Ok(Fitted::new(c, own.origin.clone(), pool).with_digest(digest));
     }
     let path: PathBuf = model.extract()?;
     let second: Option<PathBuf> =
-        second.map(|m| m.extract()).transpose().map_err(|_: PyErr| both())?;
+        second.map(PyAnyMethods::extract).transpose().map_err(|_: PyErr| both())?;
     let origin = path.clone();
     let c = attended(py, &pool, None, move |_| {
         let (c, _) = setup::join(artifact, &path, second.as_ref(), &args.sizes, &common)?;
         args.other.change(c)
     })?;
     let options = c.model().options();
-    Ok(Fitted::new(c, Some((origin, options)), pool).from_artifact(digest))
+    Ok(Fitted::new(c, Some((origin, options)), pool).with_digest(digest))
 }
 
 /// Passes on how a job goes.

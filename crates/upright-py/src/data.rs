@@ -57,7 +57,8 @@ enum Pixels {
 /// Some rows.
 pub(crate) struct Rows<'a> {
     pub(crate) batch: Batch<'a>,
-    pub(crate) rows: Vec<usize>,
+    /// Their numbers.
+    pub(crate) numbers: Vec<usize>,
     /// Those that could not be read, and why.
     pub(crate) skipped: Vec<(usize, String)>,
 }
@@ -81,10 +82,8 @@ impl Raster {
     /// The values pixel by pixel.
     fn interleaved<'a, T: Copy>(&self, values: &'a [T]) -> impl Iterator<Item = T> + 'a {
         let (plane, channels, planar) = (self.height * self.width, self.channels, self.planar);
-        (0..values.len()).map(move |i| match planar {
-            true => values[(i % channels) * plane + i / channels],
-            false => values[i],
-        })
+        let at = move |i: usize| if planar { (i % channels) * plane + i / channels } else { i };
+        (0..values.len()).map(move |i| values[at(i)])
     }
 }
 
@@ -96,11 +95,11 @@ impl Set {
                 let size = signal.size();
                 let here = &numbers.numbers()[rows.start * size..rows.end * size];
                 let batch = Batch::borrowed(*signal, here)?;
-                Ok(Rows { batch, rows: rows.collect(), skipped: vec![] })
+                Ok(Rows { batch, numbers: rows.collect(), skipped: vec![] })
             }
             Set::Pictures { .. } => {
                 let Read { batch, rows } = self.read(&rows.collect::<Vec<_>>())?;
-                Ok(Rows { batch, rows, skipped: vec![] })
+                Ok(Rows { batch, numbers: rows, skipped: vec![] })
             }
             Set::Encoded { signal, preprocess, all } => {
                 let item = |row: usize| -> upright::Result<std::result::Result<_, String>> {
@@ -116,12 +115,12 @@ impl Set {
                 };
                 let read: Vec<_> = rows.clone().into_par_iter().map(item).collect();
                 let mut out =
-                    Rows { batch: Batch::new(*signal, vec![])?, rows: vec![], skipped: vec![] };
+                    Rows { batch: Batch::new(*signal, vec![])?, numbers: vec![], skipped: vec![] };
                 for (row, item) in rows.zip(read) {
                     match item? {
                         Ok(item) => {
                             out.batch.push(&item)?;
-                            out.rows.push(row);
+                            out.numbers.push(row);
                         }
                         Err(why) => out.skipped.push((row, why)),
                     }
@@ -131,7 +130,7 @@ impl Set {
             Set::Files(source) => {
                 let read = source.load(&rows.collect::<Vec<_>>())?;
                 let skipped = read.skipped.into_iter().map(|s| (s.row, s.why.to_string()));
-                Ok(Rows { batch: read.batch, rows: read.rows, skipped: skipped.collect() })
+                Ok(Rows { batch: read.batch, numbers: read.rows, skipped: skipped.collect() })
             }
         }
     }

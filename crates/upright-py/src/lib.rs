@@ -1,6 +1,7 @@
 //! The native half of the Python package `upright`. What users see is in
 //! `python/upright`; it calls the library through this module, which converts
 //! arrays, options and errors, and releases the interpreter while Rust works.
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned")]
 
 mod canonicalizer;
 mod data;

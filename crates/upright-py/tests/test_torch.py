@@ -78,6 +78,17 @@ def test_taps_are_named_by_module_and_features_are_not_changed_in_place(module: 
     assert upright.torch.Model(module, shape=(1, 40, 40), tap="none").taps == {}
 
 
+def test_the_shape_may_be_that_of_the_data(module: Any, digits: tuple[Any, Any]) -> None:
+    X, y = digits
+    m = upright.torch.Model(module, tap="4")
+    assert repr(m) == "Model('Sequential', tap='4')"
+    with pytest.raises(upright.Error) as e:
+        upright.fit(m, "train/")
+    assert e.value.code == "input::shape"
+    upright.fit(m, torch.from_numpy(X), torch.from_numpy(y), transforms="rotate", score="energy", budget=4, minutes=0)
+    assert m.shape == (1, 40, 40) and "shape=(1, 40, 40)" in repr(m)
+
+
 def test_weights_tell_modules_apart(module: Any, tmp_path: Path, digits: tuple[Any, Any]) -> None:
     X, y = digits
     same, other = (upright.torch.Model(m, shape=(1, 40, 40)).fingerprint for m in (module, net(3)))

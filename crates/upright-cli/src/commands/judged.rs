@@ -65,12 +65,13 @@ impl Judged {
     /// The data as they are studied: upright, and transformed, by random poses if none were given.
     pub fn inputs(&self, seed: u64) -> [Inputs<'_>; 2] {
         let other = self.given.as_ref().unwrap_or(&self.upright);
-        fn of<'a>(kind: &'static str, source: &'a Source, copies: bool, seed: u64) -> Inputs<'a> {
-            Inputs { kind, data: source, source: Some(source), copies, seed }
-        }
         [
-            of("upright", &self.upright, false, seed),
-            of("transformed", other, self.given.is_none(), seed),
+            inputs("upright", &self.upright, false, seed),
+            inputs("transformed", other, self.given.is_none(), seed),
         ]
     }
+}
+
+fn inputs<'a>(kind: &'static str, source: &'a Source, copies: bool, seed: u64) -> Inputs<'a> {
+    Inputs { kind, data: source, source: Some(source), copies, seed }
 }

@@ -130,7 +130,7 @@ def fit(
         progress: True or False, or a function of (phase, done, total); by default a bar in
             terminals and notebooks.
     """
-    own, second = loaded(model), None if switch is None else loaded(switch)
+    own, second = loaded(model, X), None if switch is None else loaded(switch, X)
     names = _inputs.as_names(classes)
     with tempfile.TemporaryDirectory(prefix="upright-") as scratch:
         if names is not None:

@@ -193,6 +193,10 @@ class Model:
         """How images are prepared, in words."""
         return self._loaded.preprocessing
 
+    def _shaped(self, X: Any) -> Model:
+        """Itself, ready for inputs."""
+        return self
+
     def __repr__(self) -> str:
         return f"Model({self.name!r}, shape={self.shape}, classes={self.classes}, taps={list(self.taps)})"
 
@@ -228,10 +232,10 @@ def _named(out: Any, names: str | Sequence[str] | None) -> list[tuple[str, Any]]
     return [("logits", logits), *zip(names, features)]
 
 
-def loaded(model: AnyModel) -> Model | None:
-    """A model that is ready; `None` of a file, which options may load in other ways."""
+def loaded(model: AnyModel, X: Any = None) -> Model | None:
+    """A model that is ready for inputs; `None` of a file, which options may load in other ways."""
     if isinstance(model, Model):
-        return model
+        return model._shaped(X)
     if isinstance(model, (str, os.PathLike)):
         return None
     if callable(model):

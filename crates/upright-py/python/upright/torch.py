@@ -36,7 +36,8 @@ class Model(_Model):
 
     Args:
         module: gives logits `(N, classes)` of a batch `(N, *shape)`.
-        shape: shape of one item, such as (3, 224, 224).
+        shape: shape of one item, such as (3, 224, 224); by default that of the arrays that it
+            is fitted on.
         tap: names of the modules whose outputs are features, as in `named_modules()`; `auto` is
             what the last linear layer reads, `none` is nothing.
         options: as for `upright.Model`: classes, reduce, dim, class_names, signal,
@@ -47,13 +48,16 @@ class Model(_Model):
         self,
         module: nn.Module,
         *,
-        shape: Sequence[int],
+        shape: Sequence[int] | None = None,
         tap: str | Sequence[str] = "auto",
         name: str | None = None,
         **options: Any,
     ) -> None:
         self._module = module
-        self._asked = dict(shape=tuple(shape), tap=tap, name=name, **options)
+        self._asked = dict(shape=None if shape is None else tuple(shape), tap=tap, name=name, **options)
+        self.name = name or type(module).__name__
+        if shape is None:
+            return
         wanted = [tap] if isinstance(tap, str) else list(tap)
         self._taps = {t: _Tap(module, t, tuple(shape)) for t in wanted if t != "none"}
         first = next(iter(self._taps.values()), None)
@@ -61,7 +65,7 @@ class Model(_Model):
         super().__init__(
             self._run,
             shape=shape,
-            name=name or type(module).__name__,
+            name=self.name,
             fingerprint=_fingerprint(module, shape, wanted, options),
             pullback=self._pullback,
             head=head,
@@ -102,6 +106,17 @@ class Model(_Model):
             if name not in seen:
                 raise Error(f"tap `{name}` was not run", "onnx::tap", "tap a module that every input goes through")
         return logits, {name: seen[name] for name in self._taps}
+
+    def _shaped(self, X: Any) -> Model:
+        if self._asked["shape"] is None:
+            shape = tuple(getattr(X[0] if isinstance(X, tuple) else X, "shape", ()))[1:]
+            if not shape:
+                raise Error("the shape of one item is not known", "input::shape", "give `upright.torch.Model` a `shape`, such as (3, 224, 224)")
+            self.__init__(self._module, **{**self._asked, "shape": shape})  # type: ignore[misc]
+        return self
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self._asked["shape"] else f"Model({self.name!r}, tap={self._asked['tap']!r})"
 
     def __reduce__(self) -> Any:
         return _again, (self._module, self._asked)
