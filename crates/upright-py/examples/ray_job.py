@@ -25,8 +25,10 @@ parser.add_argument("--block", type=int, default=200, help="rows that are done t
 args = parser.parse_args()
 
 if "RAY_ADDRESS" not in os.environ:
-    # A cluster of this machine alone, that nobody else can reach.
-    ray.init(include_dashboard=False, _node_ip_address="127.0.0.1")
+    # A cluster of this machine alone, that nobody else can reach. Beside the workers, a resumed
+    # job keeps one CPU for what is done already, and reading and writing need one.
+    cpus = max(os.cpu_count() or 1, int(args.workers * args.cpus + 0.5) + 2)
+    ray.init(num_cpus=cpus, include_dashboard=False, _node_ip_address="127.0.0.1")
 
 ctx = ray.data.DataContext.get_current()
 ctx.checkpoint_config = CheckpointConfig(id_column="id", checkpoint_path=args.rows.rstrip("/") + "-checkpoint")
