@@ -1,7 +1,6 @@
 //! Fitted canonicalizers.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -10,22 +9,20 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use upright::internal::dataset::chunk;
-use upright::{
-    Artifact, Canonicalizer, Dataset, Map, ModelOptions, Models, Prediction, Verdict, View, Watch,
-    warp,
-};
+use upright::{Artifact, Canonicalizer, Dataset, Map, ModelOptions, Models, View, Watch, warp};
 use upright_cli::Common;
 use upright_cli::data::DataArgs;
 use upright_cli::flags;
 use upright_cli::internal::{Inputs, check, eval, explain, predict, report, setup};
 use upright_cli::report::Failure;
 use upright_data::Want;
-use upright_job::{Format, Job, PART_ROWS, Shard, Stop};
+use upright_job::{Format, Job, PART_ROWS, Shard};
 
+use crate::columns::Columns;
 use crate::data::{Data, Set};
 use crate::errors::{self, failure, library, told};
 use crate::model::Loaded;
-use crate::work::{Desk, OnSignal, Pool, attended, attended_with, pool};
+use crate::work::{JobTold, OnSignal, Pool, attended, attended_with, pool};
 
 /// A fitted canonicalizer.
 #[pyclass(frozen)]
@@ -69,85 +66,6 @@ impl Fitted {
         let found = OnceLock::from(digest);
         self.digest = Digest { c: self.c.clone(), found }.into();
         self
-    }
-}
-
-/// What is said of many inputs, column by column. Rows that could not be read are -1 or NaN.
-struct Columns {
-    labels: Vec<i64>,
-    rivals: Vec<i64>,
-    model_labels: Vec<i64>,
-    verdicts: Vec<&'static str>,
-    energy_before: Vec<f32>,
-    energy_after: Vec<f32>,
-    evaluations: Vec<i64>,
-    logits: Vec<f32>,
-    maps: Vec<f32>,
-    poses: Vec<f32>,
-    errors: Vec<Option<String>>,
-    classes: usize,
-    axes: usize,
-    entries: usize,
-}
-
-impl Columns {
-    fn new(rows: usize, classes: usize, axes: usize, entries: usize) -> Self {
-        Columns {
-            labels: vec![-1; rows],
-            rivals: vec![-1; rows],
-            model_labels: vec![-1; rows],
-            verdicts: vec![""; rows],
-            energy_before: vec![f32::NAN; rows],
-            energy_after: vec![f32::NAN; rows],
-            evaluations: vec![0; rows],
-            logits: vec![f32::NAN; rows * classes],
-            maps: vec![f32::NAN; rows * entries],
-            poses: vec![f32::NAN; rows * axes],
-            errors: vec![None; rows],
-            classes,
-            axes,
-            entries,
-        }
-    }
-
-    fn put(&mut self, row: usize, p: &Prediction) {
-        self.labels[row] = p.label.into();
-        self.rivals[row] = p.rival.map_or(-1, i64::from);
-        self.model_labels[row] = p.raw_label.into();
-        self.verdicts[row] = match p.verdict {
-            Verdict::Kept => "kept",
-            Verdict::Accepted => "accepted",
-            Verdict::Rejected => "rejected",
-            Verdict::Switched => "switched",
-            Verdict::Abstained => "abstained",
-        };
-        self.energy_before[row] = p.energy_before;
-        self.energy_after[row] = p.energy_after;
-        self.evaluations[row] = p.evaluations as i64;
-        let put = |all: &mut Vec<f32>, width: usize, own: &[f32]| {
-            all[row * width..(row + 1) * width].copy_from_slice(own);
-        };
-        put(&mut self.logits, self.classes, &p.logits);
-        put(&mut self.maps, self.entries, p.map.entries());
-        put(&mut self.poses, self.axes, &p.pose);
-    }
-
-    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-        let rows = self.labels.len();
-        let dict = PyDict::new(py);
-        dict.set_item("labels", self.labels.into_pyarray(py))?;
-        dict.set_item("rivals", self.rivals.into_pyarray(py))?;
-        dict.set_item("model_labels", self.model_labels.into_pyarray(py))?;
-        dict.set_item("verdicts", self.verdicts)?;
-        dict.set_item("energy_before", self.energy_before.into_pyarray(py))?;
-        dict.set_item("energy_after", self.energy_after.into_pyarray(py))?;
-        dict.set_item("evaluations", self.evaluations.into_pyarray(py))?;
-        dict.set_item("logits", self.logits.into_pyarray(py).reshape([rows, self.classes])?)?;
-        let maps = self.maps.into_pyarray(py).reshape([rows, self.entries / 3, 3])?;
-        dict.set_item("maps", maps)?;
-        dict.set_item("poses", self.poses.into_pyarray(py).reshape([rows, self.axes])?)?;
-        dict.set_item("errors", self.errors)?;
-        Ok(dict)
     }
 }
 
@@ -238,7 +156,7 @@ impl Fitted {
                 tolerated: reading.tolerated(),
                 ..Job::new(&c, &source, &out)
             };
-            let done = job.run(&mut Told { desk, shown: None })?;
+            let done = job.run(&mut JobTold::new(desk))?;
             Ok(vec![
                 ("rows", done.rows),
                 ("searched", done.searched),
@@ -439,33 +357,6 @@ pub(crate) fn join(
     })?;
     let options = c.model().options();
     Ok(Fitted::new(c, Some((origin, options)), pool).with_digest(digest))
-}
-
-/// Passes on how a job goes.
-struct Told<'a> {
-    desk: &'a mut Desk,
-    shown: Option<usize>,
-}
-
-impl upright_job::Watch for Told<'_> {
-    fn progress(&mut self, now: &upright_job::Progress) {
-        let shown = *self.shown.get_or_insert_with(|| {
-            self.desk.phase("predict", now.rows);
-            0
-        });
-        self.desk.advance(now.done - shown);
-        self.shown = Some(now.done);
-    }
-
-    fn stop(&mut self) -> Stop {
-        if self.desk.stop.load(Ordering::Relaxed) {
-            Stop::Now
-        } else if self.desk.soon.load(Ordering::Relaxed) {
-            Stop::AfterPart
-        } else {
-            Stop::No
-        }
-    }
 }
 
 fn map(entries: &[f32]) -> upright::Result<Map> {

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned")]
 
 mod canonicalizer;
+mod columns;
 mod data;
 mod engine;
 mod errors;

@@ -13,6 +13,7 @@ use rayon::ThreadPool;
 use upright::Watch;
 use upright_cli::Common;
 use upright_cli::report::Result;
+use upright_job::Stop;
 
 use crate::errors::failure;
 
@@ -175,6 +176,39 @@ fn attend(
         };
         if let Some(progress) = progress {
             progress.call1((name.as_str(), done, steps, words))?;
+        }
+    }
+}
+
+/// Passes on how a job goes.
+pub(crate) struct JobTold<'a> {
+    desk: &'a mut Desk,
+    shown: Option<usize>,
+}
+
+impl<'a> JobTold<'a> {
+    pub(crate) fn new(desk: &'a mut Desk) -> Self {
+        JobTold { desk, shown: None }
+    }
+}
+
+impl upright_job::Watch for JobTold<'_> {
+    fn progress(&mut self, now: &upright_job::Progress) {
+        let shown = *self.shown.get_or_insert_with(|| {
+            self.desk.phase("predict", now.rows);
+            0
+        });
+        self.desk.advance(now.done - shown);
+        self.shown = Some(now.done);
+    }
+
+    fn stop(&mut self) -> Stop {
+        if self.desk.stop.load(Ordering::Relaxed) {
+            Stop::Now
+        } else if self.desk.soon.load(Ordering::Relaxed) {
+            Stop::AfterPart
+        } else {
+            Stop::No
         }
     }
 }

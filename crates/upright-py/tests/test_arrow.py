@@ -149,3 +149,35 @@ def test_daft_runs_it(artifact: Path, model: str, job: Any, monkeypatch: pytest.
     got = given.select(Upright()(given["id"], given["image"])).to_arrow()
     want = job.drop_columns(["logits"])
     assert got.cast(want.schema).sort_by("id").combine_chunks().equals(want)
+
+
+STOPPED = """
+import sys, upright
+c = upright.load(sys.argv[1], sys.argv[2]).using(gate="always", budget=60)
+try:
+    c.predict_to(sys.argv[3], sys.argv[4], part_rows=20, progress=lambda *step: print(*step, flush=True))
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
+
+def test_ctrl_c_finishes_the_part_in_hand(artifact: Path, model: str, tmp_path: Path) -> None:
+    import signal
+
+    pq.write_table(table(400), tmp_path / "x.parquet")
+    rows = tmp_path / "rows"
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(artifact), model, str(rows), str(tmp_path / "x.parquet")], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if int(line.split()[1]) >= 20:
+            break
+    process.send_signal(signal.SIGINT)
+    process.stdout.read()
+    assert process.wait(60) == 7
+    parts = len(list(rows.glob("part-*.parquet")))
+    assert 1 <= parts < 20 and not list(rows.glob("*.tmp*"))
+    c = upright.load(artifact, model).using(gate="always", budget=60)
+    done = c.predict_to(rows, tmp_path / "x.parquet", part_rows=20)
+    assert done["kept"] == parts and done["written"] == 20 - parts and rows_of(rows).num_rows == 400

@@ -98,7 +98,7 @@ def test_a_killed_actor_loses_and_doubles_nothing(cluster: Any, shards: Path, ar
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    got = collected(canonicalized(shards, artifact, model, max_restarts=2, max_task_retries=2), local)
+    got = collected(canonicalized(shards, artifact, model), local)
     assert killed
     assert got["id"].to_pylist() == [f"row-{i:04}" for i in range(ROWS)]
     assert got.equals(local)

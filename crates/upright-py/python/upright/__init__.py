@@ -12,10 +12,12 @@
 """
 
 from . import samples
-from ._canonicalizer import Canonicalizer, Evaluation, Explanation, fit, load
+from ._canonicalizer import Canonicalizer, load
 from ._error import Error, Notice
+from ._fit import fit
 from ._model import Model, inspect
 from ._predictions import Prediction, Predictions
+from ._results import Evaluation, Explanation
 from ._tables import (
     list_abstains,
     list_axes,

@@ -29,8 +29,9 @@ import numpy as np
 import pyarrow as pa
 
 from . import _inputs, _upright
-from ._canonicalizer import Canonicalizer, Path, load
+from ._canonicalizer import Canonicalizer, load
 from ._error import Error
+from ._labelled import Path
 from ._model import AnyModel, Model
 from ._predictions import Predictions
 

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 import ray.data
 
-from ._canonicalizer import Path
+from ._labelled import Path
 from ._model import AnyModel
 from .arrow import Canonicalize
 

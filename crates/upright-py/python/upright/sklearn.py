@@ -16,8 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._canonicalizer import Canonicalizer, fit
+from ._canonicalizer import Canonicalizer
 from ._error import Error, Notice
+from ._fit import fit
 from ._model import AnyModel, Array, Model
 
 __all__ = ["CanonicalClassifier"]
