@@ -70,7 +70,9 @@ pub use archive::Npz;
 pub use array::{Array, Number, write_floats};
 pub use cloud::Cloud;
 pub use error::{Error, Found, Result};
-pub use formats::{FORMATS, Format, Holds, Read, ReadMany, ReadOne, decode, supported};
+pub use formats::{
+    FORMATS, Format, Holds, Read, ReadMany, ReadOne, decode, decode_bytes, supported,
+};
 pub use hint::Hint;
 pub use item::{Change, Decoded, Item, Set};
 pub use note::Note;

@@ -7,6 +7,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::error::Result;
 use crate::onnx::{Ending, Graph};
@@ -168,6 +169,15 @@ impl Model {
         own.mean.clone_from(&as_in.mean);
         own.std.clone_from(&as_in.std);
         other
+    }
+
+    /// The same model, which runs nothing more once `stop` is set: what needs it then fails
+    /// after the micro-batch in hand.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
+        Arc::make_mut(&mut self.batching).stop = Some(stop.clone());
+        self
     }
 
     /// Options that load the same model the same way, whatever lies beside its file.

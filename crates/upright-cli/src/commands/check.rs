@@ -95,12 +95,18 @@ pub fn warn(model: &Model, source: &Source, common: &Common) -> Result<()> {
     if common.quiet {
         return Ok(());
     }
-    let findings = look(model, source, false)?;
-    if let Some(message) = findings.problem {
-        Note { code: "data::mismatch", warning: true, message, help: findings.help }
-            .print(common.json);
+    if let Some(note) = doubt(model, source)? {
+        note.print(common.json);
     }
     Ok(())
+}
+
+/// What a few dozen inputs show that does not go together, if anything.
+pub fn doubt(model: &Model, source: &dyn Dataset) -> Result<Option<Note>> {
+    let findings = look(model, source, false)?;
+    let note =
+        |message| Note { code: "data::mismatch", warning: true, message, help: findings.help };
+    Ok(findings.problem.map(note))
 }
 
 fn shown(findings: &Findings, model: &Model) -> String {
@@ -119,7 +125,7 @@ fn shown(findings: &Findings, model: &Model) -> String {
 }
 
 /// Looks at some inputs spread over the data; closer if asked to, or if few answers are right.
-fn look(model: &Model, source: &Source, closely: bool) -> Result<Findings> {
+fn look(model: &Model, source: &dyn Dataset, closely: bool) -> Result<Findings> {
     let labelled: Vec<usize> = (0..source.len()).filter(|&r| source.label(r).is_some()).collect();
     let step = labelled.len().div_ceil(LOOKED_AT).max(1);
     let rows: Vec<usize> = labelled.into_iter().step_by(step).collect();

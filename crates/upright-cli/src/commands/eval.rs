@@ -4,13 +4,12 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use upright::internal::canonicalizer::{Answered, Posed};
-use upright::{Canonicalizer, Dataset, Share, Verdict};
-use upright_data::Source;
+use upright::internal::canonicalizer::Answered;
+use upright::{Canonicalizer, Share, Verdict};
 
 use super::check;
 use super::fit::{errors_path, note};
-use super::judged::{Judged, JudgedArgs};
+use super::judged::JudgedArgs;
 use crate::Common;
 use crate::progress::Progress;
 use crate::report::Result;
@@ -86,8 +85,9 @@ fn count(share: &mut Share, hit: bool) {
     share.hits += usize::from(hit);
 }
 
+/// What was measured.
 #[derive(Serialize)]
-struct Report {
+pub struct Report {
     transforms: &'static str,
     seed: u64,
     upright: Tally,
@@ -101,24 +101,11 @@ struct Report {
 
 /// Measures and prints.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let Judged { c, upright, given, artifact, .. } = args.judged.open(common)?;
-    check::warn(c.model(), &upright, common)?;
-    let other = given.as_ref().unwrap_or(&upright);
-    let latency = time(&c, [(&upright, false), (other, given.is_none())], common)?;
-    let report = Report {
-        transforms: if given.is_some() { "given" } else { "synthetic" },
-        seed: common.seed,
-        upright: measure(&c, &upright, false, "upright", common)?,
-        transformed: match &given {
-            Some(source) => measure(&c, source, false, "transformed", common)?,
-            None => measure(&c, &upright, true, "transformed", common)?,
-        },
-        latency: latency.percentiles(),
-        means: [false, true].map(|searched| latency.means(searched)),
-        timed: latency.splits.len(),
-    };
-    for source in std::iter::once(&upright).chain(&given) {
-        note(source, &errors_path(&artifact), common)?;
+    let judged = args.judged.open(common)?;
+    check::warn(judged.c.model(), &judged.upright, common)?;
+    let report = judge(&judged.c, &judged.inputs(common.seed), common)?;
+    for source in std::iter::once(&judged.upright).chain(&judged.given) {
+        note(source, &errors_path(&judged.artifact), common)?;
     }
     let text = if common.json {
         serde_json::to_string(&report).unwrap_or_default() + "\n"
@@ -130,18 +117,26 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     out.finish()
 }
 
-fn measure(
-    c: &Canonicalizer,
-    source: &Source,
-    copies: bool,
-    heading: &'static str,
-    common: &Common,
-) -> Result<Tally> {
-    let bar = Progress::start(heading, source.len(), common.quiet);
+/// Times and answers upright and transformed inputs.
+pub fn judge(c: &Canonicalizer, inputs: &[Inputs; 2], common: &Common) -> Result<Report> {
+    let [upright, transformed] = inputs;
+    let latency = Latency::measure(c, upright)?.with(&Latency::measure(c, transformed)?);
+    Ok(Report {
+        transforms: if transformed.copies { "synthetic" } else { "given" },
+        seed: upright.seed,
+        upright: measure(c, upright, common)?,
+        transformed: measure(c, transformed, common)?,
+        latency: latency.percentiles(),
+        means: [false, true].map(|searched| latency.means(searched)),
+        timed: latency.splits.len(),
+    })
+}
+
+fn measure(c: &Canonicalizer, inputs: &Inputs, common: &Common) -> Result<Tally> {
+    let bar = Progress::start(inputs.kind, inputs.data.len(), common.quiet);
     let mut tally = Tally::default();
-    let all: Vec<usize> = (0..source.len()).collect();
-    let inputs = Posed { data: source, copies: copies.then_some(common.seed) };
-    c.measure(&inputs, &all, &mut |some| {
+    let all: Vec<usize> = (0..inputs.data.len()).collect();
+    c.measure(&inputs.posed(), &all, &mut |some| {
         tally.add(some);
         bar.advance(some.asked);
         bar.say(format!("{} right", tally.gated));
@@ -149,18 +144,8 @@ fn measure(
     Ok(tally)
 }
 
-/// Times single inputs of both kinds.
-fn time(c: &Canonicalizer, sources: [(&Source, bool); 2], common: &Common) -> Result<Latency> {
-    let mut all = Latency::default();
-    for (source, copies) in sources {
-        let kind = if copies { "transformed" } else { "upright" };
-        let inputs = Inputs { kind, data: source, source: Some(source), copies, seed: common.seed };
-        all = all.with(&Latency::measure(c, &inputs)?);
-    }
-    Ok(all)
-}
-
-fn table(report: &Report) -> String {
+/// The report as people read it.
+pub fn table(report: &Report) -> String {
     let Report { upright: up, transformed: tr, .. } = report;
     let accuracy = |share: &Share| {
         let (low, high) = share.interval();

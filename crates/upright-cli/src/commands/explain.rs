@@ -89,14 +89,30 @@ fn ending(path: &Path) -> String {
 /// Explains the only item of a batch.
 pub fn write(c: &Canonicalizer, batch: &Batch, name: &str, path: &Path) -> Result<()> {
     check(path)?;
-    let Some(explained) = explain(c, batch, name)? else { return Ok(()) };
-    let svg = html::draw_explained(c, &explained);
-    let text = if ending(path) == "svg" {
-        svg.standalone(name, &format!("{}{}", html::STYLE, html::EXPLAIN_STYLE))
-    } else {
-        html::explain_page(&svg, name)
-    };
+    let Some(drawn) = draw(c, batch, name)? else { return Ok(()) };
+    let text = if ending(path) == "svg" { drawn.svg } else { drawn.page };
     Ok(upright::internal::artifact::write_whole(path, text.as_bytes())?)
+}
+
+/// An explanation as a file of its own.
+pub struct Explanation {
+    /// As a drawing.
+    pub svg: String,
+    /// As a page that holds it.
+    pub page: String,
+    /// Why it was decided so, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// Explains the only item of a batch; nothing if there is none.
+pub fn draw(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explanation>> {
+    let Some(explained) = explain(c, batch, name)? else { return Ok(None) };
+    let svg = html::draw_explained(c, &explained);
+    Ok(Some(Explanation {
+        page: html::explain_page(&svg, name),
+        svg: svg.standalone(name, &format!("{}{}", html::STYLE, html::EXPLAIN_STYLE)),
+        reasons: explained.reasons,
+    }))
 }
 
 fn explain(c: &Canonicalizer, batch: &Batch, name: &str) -> Result<Option<Explained>> {

@@ -7,7 +7,7 @@ use upright::Models;
 use upright::internal::stats::rounded;
 use upright::{
     Accuracy, Advice, Canonicalizer, Config, Dataset, FitData, FitReport, Model, ModelOptions,
-    Part, Role, Share, Transforms, TuneReport, Watch,
+    Part, Role, Share, Tap, Transforms, TuneReport, Watch,
 };
 use upright_data::{Source, Split, Want};
 
@@ -35,25 +35,25 @@ pub const EXAMPLES: &str = "Examples:
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The classifier, an ONNX file
-    model: PathBuf,
+    pub model: PathBuf,
     /// Labelled, upright data: class folders, a path,label list, or a file of many inputs: idx,
     /// npz, npy, ndjson
-    data: PathBuf,
+    pub data: PathBuf,
     /// Labelled data the model was not trained on, to calibrate and prove on
     /// [default: a fifth of DATA, at most --calibration rows]
     #[arg(long, value_name = "DATA")]
-    held_out: Option<PathBuf>,
+    pub held_out: Option<PathBuf>,
     /// Which part of the held-out data to read, where there are several
     #[arg(long, value_parser = data::split())]
     held_out_split: Option<Split>,
     /// Labelled data that really came transformed, to calibrate and prove on
     /// [default: copies of held-out data under random poses]
     #[arg(long, value_name = "DATA")]
-    transformed: Option<PathBuf>,
+    pub transformed: Option<PathBuf>,
     /// A second classifier, e.g. one trained with such transforms, that answers unfamiliar
     /// inputs instead of a search
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["tune", "abstain"])]
-    switch: Option<PathBuf>,
+    pub switch: Option<PathBuf>,
     /// Largest share of right answers that may be withheld by abstaining, e.g. 0.02
     /// [default: always answer]
     #[arg(long, value_name = "SHARE")]
@@ -68,18 +68,18 @@ pub struct Args {
     /// as in --tune=10m; resumes an interrupted run
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true,
           default_missing_value = "96")]
-    tune: Option<String>,
+    pub tune: Option<String>,
     /// Points of upright accuracy that the proof may show to be lost; above it nothing is
     /// written
     #[arg(long, value_name = "POINTS", default_value_t = 1.0)]
-    accept_harm: f64,
+    pub accept_harm: f64,
     /// Minutes that the fit should take: fewer copies, lessons and held-out samples are used to
     /// keep within, which is said and stored; 0 cuts nothing
     #[arg(long, value_name = "N", default_value_t = 10.0)]
     minutes: f64,
     /// Where to write the artifact [default: the model's name with .upright]
     #[arg(long, short, value_name = "FILE")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Most samples kept in the bank [default: all]
     #[arg(long, value_name = "N")]
     bank: Option<usize>,
@@ -87,14 +87,58 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     calibration: Option<usize>,
     #[command(flatten)]
-    parts: PartArgs,
+    #[expect(missing_docs, reason = "clap would show it")]
+    pub parts: PartArgs,
     #[command(flatten)]
-    loading: ModelArgs,
+    #[expect(missing_docs, reason = "clap would show it")]
+    pub loading: ModelArgs,
     #[command(flatten)]
-    reading: DataArgs,
+    #[expect(missing_docs, reason = "clap would show it")]
+    pub reading: DataArgs,
 }
 
 impl Args {
+    /// What the flags choose, checked; [`PartArgs::suit`] completes it.
+    pub fn config(&self, common: &Common) -> Result<Config> {
+        let mut parts = self.parts.clone();
+        if self.tune.is_some() || self.switch.is_some() {
+            // Tuning chooses among scores that search, and a second model needs no search at all.
+            parts.preset.get_or_insert_with(|| "search".into());
+        }
+        let mut config = parts.config(common)?;
+        config.bank = self.bank;
+        config.minutes = Some(self.minutes).filter(|m| *m > 0.0);
+        config.calibration = self.calibration.unwrap_or(config.calibration);
+        self.shorthands(&mut config);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// How to read held-out and transformed data.
+    pub fn reading_others(&self) -> DataArgs {
+        DataArgs {
+            split: self.held_out_split,
+            limit: None,
+            include: self.held_out_include.clone(),
+            exclude: Vec::new(),
+            labels: self.held_out_labels.clone(),
+            ..self.reading.clone()
+        }
+    }
+
+    /// Refuses what loses more upright accuracy than is allowed.
+    pub fn refuse_harm(&self, fitted: &Canonicalizer) -> Result<()> {
+        let report = fitted.report();
+        if report.harm() <= self.accept_harm {
+            return Ok(());
+        }
+        Err(Failure::Harm {
+            sentence: report.advice_allowing(self.accept_harm).1,
+            allowed: self.accept_harm,
+            gate: fitted.config().part(Role::Gate).name.clone(),
+        })
+    }
+
     /// Parts that have a flag of their own.
     fn shorthands(&self, config: &mut Config) {
         if let Some(withheld) = self.abstain {
@@ -175,17 +219,7 @@ struct Fitted<'a> {
 
 /// Fits and writes the artifact.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let mut parts = args.parts.clone();
-    if args.tune.is_some() || args.switch.is_some() {
-        // Tuning chooses among scores that search, and a second model needs no search at all.
-        parts.preset.get_or_insert_with(|| "search".into());
-    }
-    let mut config = parts.config(common)?;
-    config.bank = args.bank;
-    config.minutes = Some(args.minutes).filter(|m| *m > 0.0);
-    config.calibration = args.calibration.unwrap_or(config.calibration);
-    args.shorthands(&mut config);
-    config.check()?;
+    let mut config = args.config(common)?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
     args.parts.suit(&mut config, &model);
@@ -197,14 +231,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         model = model.with_class_names(data.classes().to_vec());
     }
     let other = |path: &Option<PathBuf>| {
-        let held = DataArgs {
-            split: args.held_out_split,
-            limit: None,
-            include: args.held_out_include.clone(),
-            exclude: Vec::new(),
-            labels: args.held_out_labels.clone(),
-            ..args.reading.clone()
-        };
+        let held = args.reading_others();
         path.as_ref()
             .map(|path| open(std::slice::from_ref(path), &held, Want::Labelled, &model, common))
             .transpose()
@@ -231,13 +258,12 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     check_place(&path, &model)?;
     if let Some(budget) = &args.tune {
         let (tune, log) = (tune::budget(budget)?, tune::log_path(&path));
-        let files = (args.model.as_path(), &options);
-        let tuned = tune::run(&config, tune, files, &given, &log, &mut bars, common)?;
+        let load = |taps: &[Tap]| {
+            Model::load(&args.model, &ModelOptions { taps: taps.to_vec(), ..options.clone() })
+        };
+        let tuned = tune::run(&config, tune, &load, &given, &log, &mut bars, common)?;
         let names = model.class_names().map(<[String]>::to_vec);
-        model = Model::load(
-            &args.model,
-            &ModelOptions { taps: tuned.taps.clone(), ..options.clone() },
-        )?;
+        model = load(&tuned.taps)?;
         if let Some(names) = names {
             model = model.with_class_names(names);
         }
@@ -275,13 +301,7 @@ fn conclude(
     if talks {
         talk(report, apart);
     }
-    if report.harm() > args.accept_harm {
-        return Err(Failure::Harm {
-            sentence,
-            allowed: args.accept_harm,
-            gate: fitted.config().part(Role::Gate).name.clone(),
-        });
-    }
+    args.refuse_harm(fitted)?;
     let bytes = fitted.to_bytes()?;
     upright::internal::artifact::write_whole(path, &bytes)?;
     if common.json {

@@ -9,7 +9,7 @@ use upright::internal::onnx::{Dim, Graph};
 
 use super::setup::ModelArgs;
 use crate::Common;
-use crate::report::Result;
+use crate::report::{Failure, Result};
 use crate::rows::Sink;
 
 /// Shown at the end of the long help.
@@ -30,8 +30,9 @@ pub struct Args {
     loading: ModelArgs,
 }
 
+/// What is in a model.
 #[derive(Serialize)]
-struct Report {
+pub struct Report {
     model: String,
     fingerprint: String,
     producer: String,
@@ -73,6 +74,27 @@ struct CandidateRow {
 
 /// Prints what is in the model.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
+    let text = match look(args, common) {
+        Ok(report) if common.json => {
+            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+        }
+        Ok(report) => shown(&report, args.all),
+        Err(Failure::Library(why)) if !common.json && lacks_size(&why) => {
+            let graph = Graph::load(&args.model)?;
+            if sized(&graph) {
+                return Err(why.into());
+            }
+            unsized_model(&graph, &why, args.all)
+        }
+        Err(other) => return Err(other),
+    };
+    let mut out = Sink::open(None)?;
+    out.write(text.as_bytes())?;
+    out.finish()
+}
+
+/// Looks into the model.
+pub fn look(args: &Args, common: &Common) -> Result<Report> {
     let mut options = args.loading.options(common)?;
     let graph = Graph::load(&args.model)?;
     let auto_only = args.loading.tap.iter().all(|name| name == "auto");
@@ -81,25 +103,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             options.taps.clear();
             Model::load(&args.model, &options)?
         }
-        // What a size is missing for is not shown, all else is.
-        Err(e @ (upright::Error::Preprocess { .. } | upright::Error::OpenInput { .. }))
-            if !common.json && !sized(&graph) =>
-        {
-            let mut out = Sink::open(None)?;
-            out.write(unsized_model(&graph, &e, args.all).as_bytes())?;
-            return out.finish();
-        }
         other => other?,
     };
-    let report = report(&graph, &model);
-    let text = if common.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        shown(&report, args.all)
-    };
-    let mut out = Sink::open(None)?;
-    out.write(text.as_bytes())?;
-    out.finish()
+    Ok(report(&graph, &model))
 }
 
 fn report(graph: &Graph, model: &Model) -> Report {
@@ -145,6 +151,11 @@ fn report(graph: &Graph, model: &Model) -> Report {
     }
 }
 
+/// Whether a model cannot be run as it is, perhaps because a size is missing.
+fn lacks_size(why: &upright::Error) -> bool {
+    matches!(why, upright::Error::Preprocess { .. } | upright::Error::OpenInput { .. })
+}
+
 /// Whether the file says every size of its input but that of a batch.
 fn sized(graph: &Graph) -> bool {
     let fixed = |d: &Dim| matches!(d, Dim::Fixed(_));
@@ -179,7 +190,7 @@ fn unsized_model(graph: &Graph, why: &upright::Error, all: bool) -> String {
     }
     line("not shown", format!("classes, sizes and preprocessing: {why}"));
     if let Some(hint) = why.hint() {
-        line("help", upright_cli::hints::library(&hint));
+        line("help", crate::hints::library(&hint));
     }
     out
 }

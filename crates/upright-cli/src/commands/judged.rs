@@ -10,6 +10,7 @@ use super::setup::{SizeArgs, artifact_path, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::report::Result;
+use crate::study::Inputs;
 
 /// Flags that name them.
 #[derive(Debug, clap::Args)]
@@ -58,4 +59,19 @@ impl JudgedArgs {
         let given = self.transformed.as_ref().map(read).transpose()?;
         Ok(Judged { c, artifact, digest, upright, given })
     }
+}
+
+impl Judged {
+    /// The data as they are studied: upright, and transformed, by random poses if none were given.
+    pub fn inputs(&self, seed: u64) -> [Inputs<'_>; 2] {
+        let other = self.given.as_ref().unwrap_or(&self.upright);
+        [
+            inputs("upright", &self.upright, false, seed),
+            inputs("transformed", other, self.given.is_none(), seed),
+        ]
+    }
+}
+
+fn inputs<'a>(kind: &'static str, source: &'a Source, copies: bool, seed: u64) -> Inputs<'a> {
+    Inputs { kind, data: source, source: Some(source), copies, seed }
 }

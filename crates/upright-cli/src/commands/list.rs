@@ -24,8 +24,9 @@ pub struct Args {
     table: Option<String>,
 }
 
+/// A table of parts.
 #[derive(Debug, Serialize)]
-struct Table {
+pub struct Table {
     table: &'static str,
     parts: Vec<Entry>,
 }
@@ -47,7 +48,7 @@ struct Setting {
 }
 
 /// Every table of the library.
-fn tables() -> Vec<Table> {
+pub fn tables() -> Vec<Table> {
     let roles = Role::ALL.into_iter().map(|role| (role.plural(), role.rows()));
     let others = [
         ("spaces", rows(space::PRESETS)),

@@ -1,20 +1,20 @@
 //! One file per command.
 
-mod check;
+pub mod check;
 mod demo;
-mod eval;
-mod explain;
-mod fit;
-mod inspect;
+pub mod eval;
+pub mod explain;
+pub mod fit;
+pub mod inspect;
 mod job;
 mod judged;
-mod list;
-mod predict;
-mod report;
+pub mod list;
+pub mod predict;
+pub mod report;
 mod roles;
 mod score;
-mod setup;
-mod tune;
+pub mod setup;
+pub mod tune;
 mod warp;
 
 use crate::Common;

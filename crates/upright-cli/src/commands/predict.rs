@@ -90,7 +90,18 @@ pub struct OtherParts {
     budget: Option<usize>,
     /// The second classifier of an artifact that was fitted with one
     #[arg(long, value_name = "MODEL")]
-    switch: Option<PathBuf>,
+    pub switch: Option<PathBuf>,
+}
+
+/// How a fitted model is loaded and what of it is changed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Loading {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it")]
+    pub other: OtherParts,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it")]
+    pub sizes: SizeArgs,
 }
 
 impl OtherParts {
@@ -103,15 +114,21 @@ impl OtherParts {
         sizes: &SizeArgs,
         common: &Common,
     ) -> Result<(Canonicalizer, String)> {
-        let (mut c, digest) = load(model, self.switch.as_ref(), artifact, sizes, common)?;
+        let (c, digest) = load(model, self.switch.as_ref(), artifact, sizes, common)?;
+        let c = self.change(c)?;
+        note_gradient(&c, common)?;
+        Ok((c, digest))
+    }
+
+    /// A fitted model with the parts and the budget that were asked for.
+    pub fn change(&self, mut c: Canonicalizer) -> Result<Canonicalizer> {
         for (role, part) in self.roles.changes(&c.config().parts)? {
             c = c.with_part(role, part)?;
         }
         if let Some(budget) = self.budget {
             c = c.with_budget(budget);
         }
-        note_gradient(&c, common)?;
-        Ok((c, digest))
+        Ok(c)
     }
 }
 

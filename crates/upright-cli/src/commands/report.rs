@@ -53,32 +53,16 @@ struct Written<'a> {
 
 /// Studies the data and writes the page.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let Judged { c, artifact, digest, upright, given } = args.judged.open(common)?;
-    let other = given.as_ref().unwrap_or(&upright);
-    let inputs = [
-        Inputs {
-            kind: "upright",
-            data: &upright,
-            source: Some(&upright),
-            copies: false,
-            seed: common.seed,
-        },
-        Inputs {
-            kind: "transformed",
-            data: other,
-            source: Some(other),
-            copies: given.is_none(),
-            seed: common.seed,
-        },
-    ];
+    let judged = args.judged.open(common)?;
+    let Judged { c, artifact, digest, upright, given } = &judged;
     let names = Names {
         model: args.judged.model.display().to_string(),
         artifact: format!("{} ({})", artifact.display(), &digest[..digest.len().min(16)]),
         data: args.judged.data.display().to_string(),
         transformed: args.judged.transformed.as_ref().map(|p| p.display().to_string()),
     };
-    let page = make(&c, &inputs, &names, common)?;
-    for source in std::iter::once(&upright).chain(&given) {
+    let page = make(c, &judged.inputs(common.seed), &names, common)?;
+    for source in std::iter::once(upright).chain(given) {
         note(source, &errors_path(&args.out), common)?;
     }
     write(&page, &args.out, args.csv.as_deref())?;
@@ -253,20 +237,20 @@ fn facts(
         ("bank", format!("{} samples", c.report().bank)),
         ("seed", common.seed.to_string()),
         ("version", concat!("upright ", env!("CARGO_PKG_VERSION")).into()),
-        ("command", command_line()),
+        ("command", command_line(&common.typed)),
     ]
 }
 
-/// The command as it was typed, without the binary's folder.
-fn command_line() -> String {
-    let quoted = |word: std::borrow::Cow<str>| {
+/// The command as it was typed.
+fn command_line(typed: &[String]) -> String {
+    let quoted = |word: &String| {
         let plain = |ch: char| ch.is_alphanumeric() || "-_./=:,+@%".contains(ch);
         if !word.is_empty() && word.chars().all(plain) {
-            word.into_owned()
+            word.clone()
         } else {
             format!("'{}'", word.replace('\'', "'\\''"))
         }
     };
-    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy()));
+    let words = typed.iter().map(quoted);
     std::iter::once("upright".to_string()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -158,6 +158,7 @@ pub struct PartArgs {
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
     #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would show it")]
     pub roles: RoleArgs,
     /// Views that a search may evaluate [default: 8 with the preset learned, 60 with others]
     #[arg(long, value_name = "N")]
@@ -248,8 +249,7 @@ pub fn check_place(path: &Path, model: &Model) -> Result<()> {
     }
 }
 
-/// Reads an artifact and joins it with its model, and with its second one if it has one; also
-/// gives its digest.
+/// Reads an artifact and joins it with its model, and with its second one if it has one.
 pub fn load(
     model: &Path,
     second: Option<&PathBuf>,
@@ -263,7 +263,17 @@ pub fn load(
             format!("make one with `upright fit {} TRAIN_FOLDER`", model.display()),
         ));
     }
-    let artifact = Artifact::read(artifact)?;
+    join(Artifact::read(artifact)?, model, second, sizes, common)
+}
+
+/// Joins an artifact with the files of its models; also gives its digest.
+pub fn join(
+    artifact: Artifact,
+    model: &Path,
+    second: Option<&PathBuf>,
+    sizes: &SizeArgs,
+    common: &Common,
+) -> Result<(Canonicalizer, String)> {
     // The settings of another model may not even load this one.
     artifact.check_model(Graph::load(model)?.fingerprint())?;
     let router = &artifact.manifest.config.part(Role::Router).name;

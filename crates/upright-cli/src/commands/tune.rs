@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use upright::internal::tune::{Point, Progress, Trial};
-use upright::{
-    Config, FitData, Model, ModelOptions, Role, TuneConfig, TuneReport, TuneWatch, Value, Watch,
-};
+use upright::{Config, FitData, Model, Role, Tap, TuneConfig, TuneReport, TuneWatch, Value, Watch};
 
 use crate::Common;
 use crate::progress::Progress as Bar;
@@ -45,28 +43,30 @@ pub fn log_path(artifact: &Path) -> PathBuf {
     artifact.with_extension("tune.jsonl")
 }
 
+/// The same, aiming at what the config's gate aims at.
+pub fn for_gate(tune: TuneConfig, config: &Config) -> TuneConfig {
+    let number = |name: &str, otherwise: f64| match config.part(Role::Gate).settings.get(name) {
+        Some(Value::Number(v)) => *v,
+        _ => otherwise,
+    };
+    TuneConfig {
+        transformed: number("transformed", tune.transformed),
+        drop: number("drop", tune.drop).max(tune.drop),
+        ..tune
+    }
+}
+
 /// Tunes a config on data; the model comes with its new taps.
 pub fn run(
     config: &Config,
     tune: TuneConfig,
-    (model, options): (&Path, &ModelOptions),
+    load: &dyn Fn(&[Tap]) -> upright::Result<Model>,
     data: &FitData,
     log: &Path,
     watch: &mut dyn Watch,
     common: &Common,
 ) -> Result<TuneReport> {
-    let number = |name: &str, otherwise: f64| match config.part(Role::Gate).settings.get(name) {
-        Some(Value::Number(v)) => *v,
-        _ => otherwise,
-    };
-    let tune = TuneConfig {
-        transformed: number("transformed", tune.transformed),
-        drop: number("drop", tune.drop).max(tune.drop),
-        ..tune
-    };
-    let load = |taps: &[upright::Tap]| {
-        Model::load(model, &ModelOptions { taps: taps.to_vec(), ..options.clone() })
-    };
+    let tune = for_gate(tune, config);
     let expected = 2 * (3 * tune.first + tune.second);
     let bar = Bar::start("tune      ", expected, common.quiet);
     let mut tried: Vec<Tried> = Vec::new();
@@ -80,7 +80,7 @@ pub fn run(
         }
     };
     let mut watch = TuneWatch { watch, trial: &mut say, stop: &mut || false };
-    let report = config.tune(&tune, &load, data, Some(log), &mut watch)?;
+    let report = config.tune(&tune, load, data, Some(log), &mut watch)?;
     drop(bar);
     if !common.quiet && !common.json {
         for line in table(&tried) {

@@ -46,10 +46,14 @@ pub fn decode(path: &Path, ignore_exif: bool) -> Result<Picture, Unusable> {
     Ok(guarded(path, ignore_exif)?.0)
 }
 
+/// The same of the bytes of an image file.
+pub fn decode_bytes(bytes: &[u8], ignore_exif: bool) -> Result<Picture, Unusable> {
+    Ok(guarded_bytes(bytes, ignore_exif)?.0)
+}
+
 /// Decodes the bytes of an image file.
 pub(super) fn from_bytes(bytes: &[u8], ignore_exif: bool) -> Result<Decoded, Unusable> {
-    let decode = || unguarded(Cursor::new(bytes), bytes.len() as u64, ignore_exif);
-    Ok(decoded(contain(decode)?))
+    Ok(decoded(guarded_bytes(bytes, ignore_exif)?))
 }
 
 fn decoded((picture, turned): (Picture, bool)) -> Decoded {
@@ -62,6 +66,11 @@ fn guarded(path: &Path, ignore_exif: bool) -> Result<(Picture, bool), String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     contain(|| unguarded(BufReader::new(file), length, ignore_exif))
+}
+
+/// As [`guarded`], of the bytes of a file.
+fn guarded_bytes(bytes: &[u8], ignore_exif: bool) -> Result<(Picture, bool), String> {
+    contain(|| unguarded(Cursor::new(bytes), bytes.len() as u64, ignore_exif))
 }
 
 /// Does what a decoder does; if it panics, that is why it failed.

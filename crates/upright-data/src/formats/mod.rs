@@ -24,7 +24,7 @@ use upright::SignalKind;
 
 pub(crate) use csv::column;
 pub(crate) use idx::read as read_idx;
-pub use image::decode;
+pub use image::{decode, decode_bytes};
 pub(crate) use npy::read as read_npy;
 
 use crate::bytes;

@@ -5,6 +5,7 @@
 //! [`Canonicalizer::predict`].
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
@@ -256,6 +257,14 @@ impl Canonicalizer {
     pub fn with_budget(&self, budget: usize) -> Self {
         let config = Arc::new(Config { budget, ..Config::clone(&self.config) });
         Canonicalizer { config, ..self.clone() }
+    }
+
+    /// The same, which fails soon after `stop` is set; see [`Model::stopped_by`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
+        self.model = self.model.stopped_by(stop);
+        self
     }
 
     /// The model.

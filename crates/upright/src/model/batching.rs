@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::engine::{Engine, Lane, Lanes, Value};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::onnx::Graph;
 use crate::outputs::Outputs;
 use crate::tensor::Batch;
@@ -86,7 +87,7 @@ pub(super) struct Size {
 }
 
 /// How items are put together and run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Batching {
     pub(super) micro_batch: usize,
     /// Sizes of smaller micro-batches, for what is left over, in falling order.
@@ -94,6 +95,8 @@ pub(super) struct Batching {
     /// Whether lone micro-batches must do with one thread, too.
     pub(super) lane_matters: bool,
     lanes: Arc<Lanes>,
+    /// Once set, nothing more runs.
+    pub(super) stop: Option<Arc<AtomicBool>>,
 }
 
 impl Batching {
@@ -108,8 +111,13 @@ impl Batching {
         run: impl Fn(Lane, &[usize]) -> Result<Vec<Value>>,
     ) -> Result<Self> {
         let bits = |lane, items: &[usize]| Ok(by_item(&run(lane, items)?, items.len()));
-        let mut batching =
-            Batching { micro_batch: size.items, smaller: Vec::new(), lane_matters: false, lanes };
+        let mut batching = Batching {
+            micro_batch: size.items,
+            smaller: Vec::new(),
+            lane_matters: false,
+            lanes,
+            stop: None,
+        };
         let there: Vec<usize> = (0..size.items).collect();
         let back: Vec<usize> = there.iter().rev().copied().collect();
         let many = bits(Lane::Whole, &there)?;
@@ -161,7 +169,14 @@ impl Batching {
         pieces: &[Piece],
         work: impl Fn(Lane, usize, &Piece) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        self.lanes.each(engine, !lane_matters, pieces.len(), |lane, i| work(lane, i, &pieces[i]))
+        let stopped = || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        self.lanes.each(engine, !lane_matters, pieces.len(), |lane, i| {
+            if stopped() {
+                let why = "it was told to stop".into();
+                return Err(Error::Engine { engine: engine.name(), why, source: None });
+            }
+            work(lane, i, &pieces[i])
+        })
     }
 }
 

@@ -249,3 +249,14 @@ fn products_change_nothing_but_the_last_digits() {
         assert!(fast.has_large_way_back(), "{engine}: other bits in large micro-batches");
     }
 }
+
+#[test]
+fn a_model_told_to_stop_runs_nothing_more() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let m = load(&net(), &Options::default()).unwrap();
+    let told = m.clone().stopped_by(&stop);
+    let batch = Batch::new(m.signal(), vec![0.5; 80]).unwrap();
+    assert_eq!(told.run(&batch).unwrap(), m.run(&batch).unwrap());
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(told.run(&batch).is_err() && m.run(&batch).is_ok());
+}
