@@ -5,8 +5,7 @@
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-use super::discrete::Values;
-use super::quarter::near;
+use super::discrete::{Values, stepped};
 use super::{Axis, Make, NONE};
 use crate::map::Map;
 use crate::registry::Kind;
@@ -74,11 +73,7 @@ impl Axis for Cube {
     }
 
     fn confine(&self, pose: &mut [f32]) {
-        let number = if pose[0].is_finite() { pose[0].rem_euclid(24.0) } else { 0.0 };
-        pose[0] = self.values.nearest(|v| {
-            let d = (v - number).rem_euclid(24.0);
-            d.min(24.0 - d)
-        });
+        pose[0] = self.values.nearest_around(pose[0], 24.0);
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
@@ -94,7 +89,7 @@ impl Axis for Cube {
     }
 
     fn pose(&self, map: &Map) -> Option<Vec<f32>> {
-        self.values.iter().find(|v| near(&self.map(&[*v]), map)).map(|v| vec![v])
+        self.values.pose(map, |pose| self.map(pose))
     }
 
     fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
@@ -112,9 +107,7 @@ impl Axis for Cube {
     }
 
     fn step(&self, pose: &mut [f32], step: &[f32]) {
-        if step[0].abs() > 0.5 {
-            pose[0] += step[0].signum();
-        }
+        pose[0] = stepped(pose[0], step[0]);
         self.confine(pose);
     }
 }

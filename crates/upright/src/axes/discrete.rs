@@ -1,5 +1,7 @@
 //! What discrete axes share: a few values of one number, and nothing between.
 
+use crate::map::Map;
+
 /// The values that a discrete axis may have.
 #[derive(Debug)]
 pub(super) struct Values {
@@ -34,8 +36,38 @@ impl Values {
         self.iter().reduce(nearer).unwrap_or(0.0)
     }
 
+    /// The same by the distance around a circle of so many values; of what is no number, as if
+    /// it were 0.
+    pub(super) fn nearest_around(&self, value: f32, count: f32) -> f32 {
+        let value = if value.is_finite() { value } else { 0.0 };
+        self.nearest(|v| apart(v, value, count))
+    }
+
+    /// The pose that has a map, up to rounding.
+    pub(super) fn pose(&self, map: &Map, of: impl Fn(&[f32]) -> Map) -> Option<Vec<f32>> {
+        self.poses().into_iter().find(|pose| near(&of(pose), map))
+    }
+
     /// Each value once, as poses.
     pub(super) fn poses(&self) -> Vec<Vec<f32>> {
         self.iter().map(|v| vec![v]).collect()
     }
+}
+
+/// How far two values are apart on a circle of so many, the short way.
+pub(super) fn apart(a: f32, b: f32, count: f32) -> f32 {
+    let d = (a - b).rem_euclid(count);
+    d.min(count - d)
+}
+
+/// The next value in the direction of a step of at least a half, as a fraction of an extent.
+pub(super) fn stepped(value: f32, step: f32) -> f32 {
+    if step.abs() > 0.5 { value + step.signum() } else { value }
+}
+
+/// Whether two maps are the same up to rounding.
+fn near(a: &Map, b: &Map) -> bool {
+    let same = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
+    let (a, b) = (a.entries(), b.entries());
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }

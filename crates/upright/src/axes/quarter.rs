@@ -3,7 +3,7 @@
 //! square image every pixel of a view is a pixel of the input, unmixed; every
 //! coordinate of a cloud is one of the input's, perhaps negated.
 
-use super::discrete::Values;
+use super::discrete::{Values, apart, stepped};
 use super::rotate::About;
 use super::{Axis, Make, NONE};
 use crate::map::Map;
@@ -59,19 +59,6 @@ impl Quarter {
 
 const ALL: [f32; 4] = [0.0, 1.0, 2.0, 3.0];
 
-/// Quarters from one turn to another, the short way: 0, 1 or 2.
-fn apart(a: f32, b: f32) -> f32 {
-    let d = (a - b).rem_euclid(4.0);
-    d.min(4.0 - d)
-}
-
-/// Whether two maps are the same up to rounding.
-pub(super) fn near(a: &Map, b: &Map) -> bool {
-    let same = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-3;
-    let (a, b) = (a.entries(), b.entries());
-    a.len() == b.len() && a.iter().zip(b).all(same)
-}
-
 impl Axis for Quarter {
     fn identity(&self) -> Vec<f32> {
         vec![0.0]
@@ -82,8 +69,7 @@ impl Axis for Quarter {
     }
 
     fn confine(&self, pose: &mut [f32]) {
-        let turn = if pose[0].is_finite() { pose[0] } else { 0.0 };
-        pose[0] = self.values.nearest(|v| apart(v, turn));
+        pose[0] = self.values.nearest_around(pose[0], 4.0);
     }
 
     fn contains(&self, pose: &[f32]) -> bool {
@@ -105,7 +91,7 @@ impl Axis for Quarter {
     }
 
     fn pose(&self, map: &Map) -> Option<Vec<f32>> {
-        self.values.iter().find(|v| near(&self.map(&[*v]), map)).map(|v| vec![v])
+        self.values.pose(map, |pose| self.map(pose))
     }
 
     fn lattice(&self, _: usize, _: f32) -> Vec<Vec<f32>> {
@@ -113,7 +99,7 @@ impl Axis for Quarter {
     }
 
     fn distance(&self, a: &[f32], b: &[f32]) -> f32 {
-        apart(a[0], b[0]) / 2.0
+        apart(a[0], b[0], 4.0) / 2.0
     }
 
     fn extent(&self) -> f32 {
@@ -121,9 +107,7 @@ impl Axis for Quarter {
     }
 
     fn step(&self, pose: &mut [f32], step: &[f32]) {
-        if step[0].abs() > 0.5 {
-            pose[0] += step[0].signum();
-        }
+        pose[0] = stepped(pose[0], step[0]);
         self.confine(pose);
     }
 }
