@@ -160,6 +160,15 @@ pub(crate) fn log_softmax(z: &[f32], temperature: f64) -> Vec<f64> {
     logs
 }
 
+/// The logarithm of a sum of numbers whose logarithms are given; of none, minus infinity.
+pub(crate) fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY {
+        return most;
+    }
+    most + libm::log(logs.map(|v| libm::exp(v - most)).sum())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use crate::proposer::Viewed;
 use crate::proposer::shapes::linear;
 use crate::proposer::shapes::plane::{angle, inverse};
 use crate::space::Space;
-use crate::stats::log_softmax;
+use crate::stats::{log_softmax, log_sum};
 use crate::tensor::argmax;
 
 /// The poses of the quarter turns, with the input as it is first.
@@ -193,14 +193,6 @@ fn mixed(weights: &[f32], views: &[Voter]) -> Vec<f32> {
     (0..classes).map(of).collect()
 }
 
-fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
-    if most == f64::NEG_INFINITY {
-        return most;
-    }
-    most + libm::log(logs.map(|v| libm::exp(v - most)).sum())
-}
-
 /// For each cell of the input, the cell of its view under a map that means the same: an input
 /// that is upright under `P` has a view under `Q` that is upright under `Q^-1 P`.
 fn moved(space: &Space, cells: &Cells, map: &Map) -> Option<Vec<usize>> {
@@ -228,6 +220,23 @@ mod tests {
     use super::*;
     use crate::proposer::shapes::Inverter;
     use crate::space::SpaceConfig;
+
+    /// Two views that are equally likely upright: (0.8 + 0.4) / 2 and (0.2 + 0.6) / 2; one that
+    /// is three times as likely: (3 * 0.8 + 0.4) / 4.
+    #[test]
+    fn classes_are_mixed_by_how_likely_views_are_upright() {
+        let view = |p: f64| Voter {
+            pose: vec![],
+            class: 0,
+            said: vec![p.ln(), (1.0 - p).ln()],
+            upright: 0.0,
+        };
+        let views = [view(0.8), view(0.4)];
+        let share = |weights: [f32; 2], class: usize| mixed(&weights, &views)[class].exp();
+        assert!((share([-1.0, -1.0], 0) - 0.6).abs() < 1e-6);
+        assert!((share([-1.0, -1.0], 1) - 0.4).abs() < 1e-6);
+        assert!((share([3f32.ln(), 0.0], 0) - 0.7).abs() < 1e-6);
+    }
 
     /// An input upright under P, seen under Q, is upright under Q^-1 P: the view's cell leads
     /// to a pose that, after Q, is the input's.
