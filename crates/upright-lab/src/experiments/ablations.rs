@@ -11,7 +11,7 @@ use super::landscape;
 use super::ledger::{Found, Line};
 use super::main::judged;
 use super::material::{Material, Worth};
-use super::measure::{Among, searched};
+use super::measure::searched;
 use super::page::{Page, Table, accuracy, with};
 use super::tasks::{DIGITS, KINDS, Task};
 use super::{Experiment, Lab};
@@ -90,8 +90,11 @@ const CHOICES: [Choice; 12] = [
     },
 ];
 
+/// A reduction by its seed.
+type Reducing = fn(u64) -> Reduce;
+
 /// How features become a vector.
-const POOLED: [(&str, fn(u64) -> Reduce); 3] = [
+const POOLED: [(&str, Reducing); 3] = [
     ("global mean", |_| Reduce::Mean),
     ("3 x 3 means, projected to 1024", |seed| Reduce::Pool { dim: 1024, seed }),
     ("all, projected to 1024", |seed| Reduce::Project { dim: 1024, seed }),
@@ -147,7 +150,10 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
 fn measured(lab: &Lab, task: &Task, model: &Model, config: Config) -> upright::Result<Found> {
     let c = Filled::of(task, model, lab.scale.bank)?.searching(model, config)?;
     let mut found = Found::of(c.config());
-    judged(task, &mut found, |batch| searched(&c, batch, Among::Searched))?;
+    judged(task, &mut found, &[""], |batch| {
+        let [answers, _] = searched(&c, batch)?;
+        Ok(vec![answers])
+    })?;
     Ok(found)
 }
 

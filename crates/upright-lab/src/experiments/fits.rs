@@ -44,6 +44,13 @@ pub(crate) struct Chosen {
     pub(crate) accuracy: (f64, f64),
 }
 
+impl Chosen {
+    /// The score of the logits alone, not tuned.
+    pub(crate) fn energy() -> Self {
+        Chosen { score: Part::new("energy"), taps: vec![], accuracy: (f64::NAN, f64::NAN) }
+    }
+}
+
 impl Lab {
     /// The default over a task's space, cut to the scale.
     pub(crate) fn config(&self, task: &Task) -> Config {

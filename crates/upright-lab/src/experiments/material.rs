@@ -9,8 +9,8 @@ use upright::internal::tune::{
 };
 use upright::score::{self, Bank};
 use upright::{
-    Batch, Error, Head, Model, Outputs, Part, Resample, Result, Share, Space, Value, View,
-    search, warp,
+    Batch, Error, Head, Model, Outputs, Part, Resample, Result, Share, Space, Value, View, search,
+    warp,
 };
 
 use super::Lab;
@@ -84,11 +84,11 @@ impl Seen {
         };
         inputs.map(right).collect()
     }
+}
 
-    /// The energies of the inputs as they are.
-    pub(super) fn raw(&self, energies: &[f32]) -> Vec<f32> {
-        energies.iter().copied().step_by(VIEWS + 1).collect()
-    }
+/// The energies of the inputs as they are, among those of all that was seen.
+fn raw(energies: &[f32]) -> Vec<f32> {
+    energies.iter().copied().step_by(VIEWS + 1).collect()
 }
 
 /// Outputs as a score that reads one tap sees them.
@@ -212,11 +212,11 @@ impl Worth {
         if self == Worth::Accuracy {
             return Share::count(seen[1].right(energies[1], inputs.iter().copied())).percent();
         }
-        let raw = |kind: usize| -> Vec<f32> {
-            let all = seen[kind].raw(energies[kind]);
+        let chosen = |kind: usize| -> Vec<f32> {
+            let all = raw(energies[kind]);
             inputs.iter().filter_map(|&i| all.get(i).copied()).collect()
         };
-        let (upright, transformed) = (raw(0), raw(1));
+        let (upright, transformed) = (chosen(0), chosen(1));
         let share = |hit: &mut dyn Iterator<Item = bool>| Share::count(hit).percent();
         match self {
             Worth::Auroc => {

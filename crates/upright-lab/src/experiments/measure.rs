@@ -38,26 +38,35 @@ pub(crate) fn traces(
     Ok(())
 }
 
-/// Which views may answer a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Among {
-    /// Those that were searched: the paper's own recipe.
-    Searched,
-    /// Those, and the input as it is.
-    All,
-}
-
-/// Answers of a search of every input.
-pub(crate) fn searched(c: &Canonicalizer, batch: &Batch, among: Among) -> upright::Result<Answers> {
-    let mut answers = Answers::default();
+/// Answers of a search of every input: of the views that were searched alone, which is the
+/// paper's own recipe, and with the input as it is among the candidates.
+pub(crate) fn searched(c: &Canonicalizer, batch: &Batch) -> upright::Result<[Answers; 2]> {
+    let [mut alone, mut with_raw] = [Answers::default(), Answers::default()];
     traces(c, batch, |trace| {
         let raw = trace.raw_look();
         let best = c.read(trace).map(|a| a.look);
-        let best = best.filter(|b| among == Among::Searched || b.energy < raw.energy);
-        answers.labels.push(best.unwrap_or(raw).label);
-        answers.evaluations += trace.cost + usize::from(among == Among::All);
+        alone.labels.push(best.unwrap_or(raw).label);
+        alone.evaluations += trace.cost;
+        let lower = best.filter(|b| b.energy < raw.energy);
+        with_raw.labels.push(lower.unwrap_or(raw).label);
+        with_raw.evaluations += trace.cost + 1;
     })?;
-    Ok(answers)
+    Ok([alone, with_raw])
+}
+
+/// Answers always on and behind the gate, from one search of every input.
+pub(crate) fn always_and_gated(c: &Canonicalizer, batch: &Batch) -> upright::Result<[Answers; 2]> {
+    let [mut always, mut gated] = [Answers::default(), Answers::default()];
+    traces(c, batch, |trace| {
+        let raw = trace.raw_look();
+        let best = c.read(trace).map(|a| a.look).filter(|b| b.energy < raw.energy);
+        always.labels.push(best.unwrap_or(raw).label);
+        always.evaluations += trace.cost + 1;
+        let decided = c.decide(trace);
+        gated.labels.push(decided.label);
+        gated.evaluations += decided.evaluations;
+    })?;
+    Ok([always, gated])
 }
 
 /// Answers behind the gate.

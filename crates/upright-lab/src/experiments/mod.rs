@@ -25,6 +25,7 @@ mod runtime;
 mod scale;
 mod searches;
 mod speed;
+mod summary;
 mod tasks;
 mod traffic;
 mod views;

@@ -50,6 +50,11 @@ impl Page {
         let _ = write!(self.text, "\n## {name}: {about}\n");
     }
 
+    /// Begins a part that is no experiment.
+    pub(crate) fn title(&mut self, text: &str) {
+        let _ = write!(self.text, "\n## {text}\n");
+    }
+
     pub(crate) fn heading(&mut self, text: &str) {
         let _ = write!(self.text, "\n### {text}\n");
     }
@@ -148,9 +153,10 @@ pub(crate) fn number(lines: &[&Line], name: &str, decimals: usize) -> String {
     mean(&values).map_or_else(|| "–".into(), |(mean, _)| format!("{mean:.decimals$}"))
 }
 
-/// Mean evaluations of upright and of transformed inputs.
-pub(crate) fn views(lines: &[&Line]) -> String {
-    let [up, tr] = super::tasks::KINDS.map(|k| number(lines, &format!("{k} evaluations"), 1));
+/// Mean evaluations of upright and of transformed inputs, counted under a prefix.
+pub(crate) fn views(lines: &[&Line], prefix: &str) -> String {
+    let word = |kind| format!("{prefix}{kind} evaluations");
+    let [up, tr] = super::tasks::KINDS.map(|kind| number(lines, &word(kind), 1));
     if up == tr { up } else { format!("{up} / {tr}") }
 }
 

@@ -33,9 +33,12 @@ pub(super) fn main(set: &str, method: &str) -> Option<(f64, f64)> {
     Some(row[at])
 }
 
+/// Two numbers of a cell that is not empty.
+type Both = Option<(f64, f64)>;
+
 /// The table of searches: accuracy in percent and Err at 60 evaluations, mean over energy,
-/// PC-kNN and the learned energy. Order: MNIST, EMNIST, ModelNet10, TU Berlin.
-const SEARCHES: [(&str, [Option<(f64, f64)>; 4]); 9] = [
+/// PC-kNN and the learned energy. Order: MNIST, EMNIST, `ModelNet10`, TU Berlin.
+const SEARCHES: [(&str, [Both; 4]); 9] = [
     ("cd", [Some((80.2, 0.33)), Some((52.2, 0.42)), Some((37.5, 0.52)), Some((24.4, 0.37))]),
     ("cd-s", [Some((80.1, 0.33)), Some((52.2, 0.42)), Some((36.0, 0.59)), Some((24.5, 0.37))]),
     ("descent", [Some((85.6, 0.42)), Some((54.0, 0.57)), Some((39.6, 0.55)), None]),
@@ -56,7 +59,7 @@ pub(super) fn search(set: &str, name: &str) -> Option<(f64, f64)> {
 }
 
 /// The table of run times: the whole search under a score, relative to the score `energy`.
-/// Order: MNIST, EMNIST, TU Berlin, ModelNet10.
+/// Order: MNIST, EMNIST, TU Berlin, `ModelNet10`.
 const RUNTIME: [(&str, [f64; 4]); 22] = [
     ("ash", [1.15, 0.99, 1.03, 0.92]),
     ("dice", [1.12, 1.08, 1.02, 1.02]),
@@ -89,7 +92,7 @@ pub(super) fn runtime(set: &str, name: &str) -> Option<f64> {
 }
 
 /// Seconds that a search of a batch takes; here relative to random search.
-/// Order: MNIST, EMNIST, TU Berlin, ModelNet10.
+/// Order: MNIST, EMNIST, TU Berlin, `ModelNet10`.
 const SEARCH_TIMES: [(&str, [Option<f64>; 4]); 10] = [
     ("cd", [Some(0.13), Some(0.13), Some(0.75), Some(0.57)]),
     ("cd-s", [Some(0.12), Some(0.12), Some(0.80), Some(0.57)]),

@@ -4,7 +4,7 @@ use upright::{Config, Part, Role};
 
 use super::ledger::{Found, Line};
 use super::main::judged;
-use super::measure::{Among, gated, searched};
+use super::measure::always_and_gated;
 use super::page::{Page, Table, accuracy, number, with};
 use super::tasks::{DIGITS, FOUR, KINDS, Task};
 use super::{Experiment, Lab};
@@ -75,15 +75,9 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
         lab.cell(task, &[("without", left.name)], |lab| {
             let fit = lab.fitted(task, task.usual()?, &(left.change)(lab.config(task)))?;
             let mut found = Found::of(fit.c.config());
-            judged(task, &mut found, |batch| gated(&fit.c, batch))?;
-            let mut always = Found::default();
-            judged(task, &mut always, |batch| searched(&fit.c, batch, Among::All))?;
-            for (name, share) in always.counts {
-                found.counts.insert(format!("always {name}"), share);
-            }
-            for (name, value) in always.numbers {
-                found.number(&format!("always {name}"), value);
-            }
+            judged(task, &mut found, &["always ", ""], |batch| {
+                Ok(always_and_gated(&fit.c, batch)?.into())
+            })?;
             Ok(found)
         })?;
     }

@@ -13,11 +13,11 @@ use upright::{
 
 use super::fits::Filled;
 use super::ledger::{Found, Line};
-use super::measure::{Answers, averaged, lowest};
+use super::measure::{Answers, always_and_gated, averaged, lowest};
 use super::page::{Page, Table, accuracy, gain, number, with};
 use super::parts::{Left, flag};
 use super::scale::Scale;
-use super::tasks::{KINDS, PHOTOGRAPHS, Rows, Task};
+use super::tasks::{KINDS, PHOTOGRAPHS, Rows, Task, si_score};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -35,16 +35,19 @@ enum Turned {
     Quarters,
     Corners,
     Inner,
+    /// As they come: SI-Score's, where they are there.
+    SiScore,
 }
 
 impl Turned {
-    const ALL: [Turned; 3] = [Turned::Quarters, Turned::Corners, Turned::Inner];
+    const ALL: [Turned; 4] = [Turned::Quarters, Turned::Corners, Turned::Inner, Turned::SiScore];
 
     fn name(self) -> &'static str {
         match self {
             Turned::Quarters => "quarters",
             Turned::Corners => "corners",
             Turned::Inner => "inner",
+            Turned::SiScore => "si-score",
         }
     }
 
@@ -53,6 +56,7 @@ impl Turned {
             Turned::Quarters => "exact quarter turns, the upright one among them",
             Turned::Corners => "any angle, black corners",
             Turned::Inner => "any angle, cropped to where there are no corners",
+            Turned::SiScore => "SI-Score: rotated objects on upright backgrounds",
         }
     }
 
@@ -84,7 +88,7 @@ fn scale(lab: &Lab) -> Scale {
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     let lab = &mut lab.scaled(scale(lab))?;
     for turned in Turned::ALL {
-        let test = Test::new(lab, task, turned)?;
+        let Some(test) = Test::new(lab, task, turned)? else { continue };
         let cell = |method| [("turned", turned.name()), ("method", method)];
         lab.cell(task, &cell("views"), |lab| by_views(lab, task, &test))?;
         // One run tells what a part is worth.
@@ -103,39 +107,50 @@ struct Test {
     space: Space,
 }
 
-/// Some photographs, upright and turned.
-struct Some {
-    both: [Batch<'static>; 2],
+/// Some photographs.
+struct Few {
+    /// By the number of their kind: upright, turned.
+    kinds: Vec<(usize, Batch<'static>)>,
     labels: Vec<u32>,
 }
 
 impl Test {
-    fn new(lab: &Lab, task: &Task, turned: Turned) -> Result<Self, String> {
+    /// `None` if there are no such photographs.
+    fn new(lab: &Lab, task: &Task, turned: Turned) -> Result<Option<Self>, String> {
         let count = lab.scale.inputs;
         let rows = match turned {
-            Turned::Inner => task.judged_at(LARGE, lab.folders(), count)?,
-            _ => task.judged(count),
+            Turned::Inner => Some(task.judged_at(LARGE, lab.folders(), count)?),
+            Turned::SiScore => si_score(task, lab.folders(), count)?,
+            _ => Some(task.judged(count)),
         };
+        let Some(rows) = rows else { return Ok(None) };
         let space = SpaceConfig::parse(turned.space()).and_then(|s| s.build());
-        Ok(Test { turned, rows, space: space.map_err(|e| e.to_string())? })
+        Ok(Some(Test { turned, rows, space: space.map_err(|e| e.to_string())? }))
     }
 
     fn each(
         &self,
         side: usize,
-        mut tell: impl FnMut(Some) -> upright::Result<()>,
+        mut tell: impl FnMut(Few) -> upright::Result<()>,
     ) -> upright::Result<()> {
         let all: Vec<usize> = (0..self.rows.len()).collect();
         for rows in all.chunks(TOGETHER) {
             let loaded = self.rows.read(rows)?;
             let labels = loaded.rows.iter().filter_map(|&r| self.rows.label(r)).collect();
-            tell(Some { both: self.made(loaded.batch, side)?, labels })?;
+            tell(Few { kinds: self.made(loaded.batch, side)?, labels })?;
         }
         Ok(())
     }
 
     /// The photographs as the classifier takes them, upright and turned.
-    fn made(&self, batch: Batch<'static>, side: usize) -> upright::Result<[Batch<'static>; 2]> {
+    fn made(
+        &self,
+        batch: Batch<'static>,
+        side: usize,
+    ) -> upright::Result<Vec<(usize, Batch<'static>)>> {
+        if self.turned == Turned::SiScore {
+            return Ok(vec![(1, batch)]);
+        }
         let resample = Resample { clamp: true, ..Resample::default() };
         let turn = |item: usize| {
             let mut rng = seed::stream(seed::of_content(TEST, batch.item(item)));
@@ -149,17 +164,17 @@ impl Test {
         };
         if self.turned != Turned::Inner {
             let turned = under(&turn)?;
-            return Ok([batch, turned]);
+            return Ok(vec![(0, batch), (1, turned)]);
         }
         // The view's own square, turned by any angle, must lie within the picture.
         let by = LARGE as f32 / (side as f32 * std::f32::consts::SQRT_2);
         let inner = |map: Map| match map {
             Map::Plane(m) => Map::Plane(m.map(|v| v * by)),
-            solid => solid,
+            solid @ Map::Space(_) => solid,
         };
         let both = [under(&|_| inner(Map::IDENTITY))?, under(&|item| inner(turn(item)))?];
         let [upright, turned] = both.map(|batch| centre(&batch, side));
-        Ok([upright?, turned?])
+        Ok(vec![(0, upright?), (1, turned?)])
     }
 }
 
@@ -212,7 +227,7 @@ impl Tally {
         let right = |labels: &[u32]| -> Vec<bool> {
             labels.iter().zip(&self.labels).map(|(a, b)| a == b).collect()
         };
-        for (kind, word) in KINDS.iter().enumerate() {
+        for (kind, word) in KINDS.iter().enumerate().filter(|(k, _)| !self.alone[*k].is_empty()) {
             let alone = right(&self.alone[kind]);
             found.right(&format!("vanilla {word}"), &alone, &alone);
             for (name, answers) in self.names.iter().zip(&self.answers) {
@@ -237,9 +252,10 @@ fn by_views(lab: &Lab, task: &Task, test: &Test) -> upright::Result<Found> {
     let scores: Vec<&dyn Score> = scores.iter().map(AsRef::as_ref).collect();
     let mut found = Found::of(&(&parts, test.turned.space(), ANGLES, AVERAGED));
     let mut tally = Tally::new(&["energy", "pc-knn-mix", "knn-mix", "tta"]);
-    test.each(side(&model), |some| {
-        tally.labels.extend(&some.labels);
-        for (kind, batch) in some.both.iter().enumerate() {
+    test.each(side(&model), |few| {
+        tally.labels.extend(&few.labels);
+        for (kind, batch) in &few.kinds {
+            let kind = *kind;
             tally.alone[kind].extend(model.run(batch)?.labels());
             let around = |item: usize| {
                 let offset = seed::of_content(lab.seed, batch.item(item)) as f32 / u64::MAX as f32;
@@ -287,22 +303,14 @@ fn ours(lab: &Lab, task: &Task, test: &Test, left: &Left) -> upright::Result<Fou
     found.number("fit seconds", fit.cost.seconds);
     found.number("artifact megabytes", fit.cost.bytes as f64 / 1e6);
     let mut tally = Tally::new(&["always", "gated"]);
-    test.each(side(c.model()), |some| {
-        tally.labels.extend(&some.labels);
-        for (kind, batch) in some.both.iter().enumerate() {
-            let [mut always, mut gated] = [Answers::default(), Answers::default()];
-            for trace in c.trace(batch)? {
-                let raw = trace.raw_look();
-                let best = c.read(&trace).map(|a| a.look).filter(|b| b.energy < raw.energy);
-                always.labels.push(best.unwrap_or(raw).label);
-                always.evaluations += 1 + trace.cost;
-                let decided = c.decide(&trace);
-                gated.labels.push(decided.label);
-                gated.evaluations += decided.evaluations;
-                tally.alone[kind].push(raw.label);
+    test.each(side(c.model()), |few| {
+        tally.labels.extend(&few.labels);
+        for (kind, batch) in &few.kinds {
+            let kind = *kind;
+            tally.alone[kind].extend(c.raw(batch)?.0.labels());
+            for (at, answers) in always_and_gated(c, batch)?.into_iter().enumerate() {
+                tally.add(kind, at, answers);
             }
-            tally.add(kind, 0, always);
-            tally.add(kind, 1, gated);
         }
         Ok(())
     })?;

@@ -32,10 +32,10 @@ pub(crate) struct Tuning {
 pub(crate) const SCALES: &[Scale] = &[
     Scale {
         name: "quick",
-        inputs: 200,
+        inputs: 100,
         bank: Some(4000),
-        learns: Some((6000, 2000)),
-        calibration: 600,
+        learns: Some((5000, 1500)),
+        calibration: 400,
         runs: 1,
         tuning: Tuning { samples: 60, bank: 1000, first: 4, second: 4 },
     },

@@ -148,8 +148,7 @@ fn show(lines: &[Line], page: &mut Page) {
         }
         page.heading(set);
         page.table(&at_sixty(&own, set));
-        let curves: Vec<(&str, Vec<(f64, f64)>, Vec<(f64, f64)>)> =
-            GOOD.iter().filter_map(|name| curves(&own, name)).collect();
+        let curves: Vec<Curves> = GOOD.iter().filter_map(|name| curves(&own, name)).collect();
         if !curves.is_empty() {
             page.table(&at_budgets(&own));
             let by = |time: bool| -> Vec<Curve> {

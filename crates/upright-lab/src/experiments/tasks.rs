@@ -6,6 +6,7 @@
 //! judge. Training data fill banks and teach.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ impl Rows {
 
     /// The rows that a function of their number, counted within their class, chooses.
     fn within_class(&self, keep: impl Fn(usize) -> bool) -> Self {
-        let mut seen: std::collections::BTreeMap<Option<u32>, usize> = Default::default();
+        let mut seen: BTreeMap<Option<u32>, usize> = BTreeMap::new();
         let chosen = |&row: &usize| {
             let at = seen.entry(self.data.label(row)).or_default();
             *at += 1;
@@ -442,6 +443,35 @@ fn photographs(opening: &Opening) -> Result<Parts, String> {
     })
 }
 
+/// SI-Score's rotated objects as they are published, `si-score/rotation/NAME/*.jpg`, with the
+/// classifier's number of each name in `si-score/labels.csv` (columns `name` and `label`);
+/// `None` if there is no such folder.
+pub(crate) fn si_score(
+    task: &Task,
+    folders: &Folders,
+    most: usize,
+) -> Result<Option<Rows>, String> {
+    let folder = folders.data.join("si-score");
+    let rotated = folder.join("rotation");
+    if !rotated.is_dir() {
+        return Ok(None);
+    }
+    let model = task.model(&[]).map_err(|e| e.to_string())?;
+    let numbers = columns(&folder.join("labels.csv"), &["name", "label"])?;
+    let options = Options::new(Want::Labelled, model.signal());
+    let source = upright_data::open(&[rotated], &options, Prepare::for_model(&model, 0))
+        .map_err(|e| e.to_string())?;
+    let number = |class: &String| {
+        let row = numbers.iter().find(|row| row[0] == *class);
+        let label = row.and_then(|row| row[1].parse().ok());
+        label.ok_or_else(|| format!("{}: no number for `{class}`", folder.display()))
+    };
+    let by_class = source.classes().iter().map(number).collect::<Result<Vec<u32>, String>>()?;
+    let class = |row| source.label(row).and_then(|c| by_class.get(c as usize)).copied();
+    let labels = (0..source.len()).filter_map(class).collect();
+    Ok(Some(Rows::all(Labelled { rows: Rows::all(source), labels }).some(most)))
+}
+
 /// Rows whose classes are told apart from them.
 struct Labelled {
     rows: Rows,
@@ -468,13 +498,26 @@ impl Dataset for Labelled {
 
 /// The column `label` of a list of files.
 fn labels_of(path: &Path) -> Result<Vec<u32>, String> {
+    let bad = |word: &str| format!("{}: `{word}` is no label", path.display());
+    let rows = columns(path, &["label"])?;
+    rows.iter().map(|row| row[0].parse().map_err(|_| bad(&row[0]))).collect()
+}
+
+/// Some columns of a list without quotes.
+fn columns(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut lines = text.lines();
-    let at = lines.next().and_then(|head| head.split(',').position(|name| name == "label"));
-    let at = at.ok_or_else(|| format!("{}: no column `label`", path.display()))?;
-    let label = |line: &str| line.split(',').nth(at).and_then(|word| word.parse().ok());
-    let bad = |line: &str| format!("{}: no label in `{line}`", path.display());
-    lines.map(|line| label(line).ok_or_else(|| bad(line))).collect()
+    let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    let place = |name: &&str| {
+        let at = head.iter().position(|h| h == name);
+        at.ok_or_else(|| format!("{}: no column `{name}`", path.display()))
+    };
+    let places = names.iter().map(place).collect::<Result<Vec<usize>, String>>()?;
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split(',').collect();
+        places.iter().map(|&at| words.get(at).copied().unwrap_or_default().to_string()).collect()
+    };
+    Ok(lines.map(row).collect())
 }
 
 fn digits(scale: &Scale) -> Result<Task, String> {
@@ -508,4 +551,68 @@ fn hash(files: &[PathBuf]) -> Result<String, String> {
         hasher.update(&bytes);
     }
     Ok(short(&hasher.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(labels: Vec<u32>) -> Rows {
+        let signal = Signal::image(1, 1, 1);
+        let data = (0..labels.len()).map(|i| i as f32).collect();
+        Rows::all(Samples::labelled(Batch::new(signal, data).unwrap(), labels).unwrap())
+    }
+
+    fn read(rows: &Rows) -> Vec<f32> {
+        rows.load().unwrap().0.data().to_vec()
+    }
+
+    #[test]
+    fn odd_and_even_rows_share_nothing() {
+        let all = numbered(vec![0; 7]);
+        assert_eq!(read(&all.half(1)), [1.0, 3.0, 5.0]);
+        assert_eq!(read(&all.half(0)), [0.0, 2.0, 4.0, 6.0]);
+        assert_eq!(read(&all.half(0).some(2)), [0.0, 4.0]);
+        assert_eq!(all.half(0).read(&[2, 9, 0]).unwrap().rows, [2, 0]);
+    }
+
+    #[test]
+    fn rows_are_counted_within_their_class() {
+        let all = numbered(vec![3, 3, 1, 3, 1]);
+        assert_eq!(read(&all.within_class(|at| at < 1)), [0.0, 2.0]);
+        assert_eq!(read(&all.within_class(|at| at == 2)), [3.0]);
+    }
+
+    /// The official files are transposed, ours are not; whichever is there is read upright.
+    #[test]
+    fn official_emnist_files_are_turned_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("emnist");
+        std::fs::create_dir(&at).unwrap();
+        let mut pixels = vec![0u8; 28 * 28];
+        pixels[1] = 255;
+        for part in ["train", "test"] {
+            let mut images = vec![0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28];
+            images.extend(pixels.iter().chain(&pixels));
+            let name = |what: &str| at.join(format!("emnist-balanced-{part}-{what}-ubyte"));
+            std::fs::write(name("images-idx3"), images).unwrap();
+            std::fs::write(name("labels-idx1"), [0, 0, 8, 1, 0, 0, 0, 2, 5, 6]).unwrap();
+        }
+        let mut preprocess = Overrides::default();
+        preprocess.set("pad", "40").unwrap();
+        let options = ModelOptions { taps: vec![], preprocess, ..ModelOptions::default() };
+        let model = Model::from_bytes(DIGITS, samples::glyph_model(), &options).unwrap();
+        let opening = Opening {
+            folder: folder.path().into(),
+            model: &model,
+            side: None,
+            files: RefCell::default(),
+        };
+        let parts = emnist(&opening).unwrap();
+        let (batch, labels) = parts.judged.load().unwrap();
+        assert_eq!(labels, [5]);
+        let lit: Vec<usize> = (0..1600).filter(|&i| batch.item(0)[i] > 0.5).collect();
+        assert_eq!(lit, [7 * 40 + 6], "row 1, column 0 of the picture");
+        assert_eq!((parts.train.len(), parts.held.len()), (2, 1));
+    }
 }

@@ -1,11 +1,11 @@
-//! Ours, always on: accuracy against the views that an input may cost, the input
-//! as it is included.
+//! Ours, always on: accuracy against the budget, the views that an input may cost
+//! beside the one of the input as it is.
 
 use upright::{Part, Role};
 
 use super::ledger::{Found, Line};
 use super::main::judged;
-use super::measure::{Among, searched};
+use super::measure::searched;
 use super::page::{Page, Table, accuracy, views, with};
 use super::tasks::{DIGITS, FOUR, KINDS, Task};
 use super::{Experiment, Lab};
@@ -19,17 +19,18 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     show,
 };
 
-/// Most views of an input.
-const VIEWS: [usize; 6] = [2, 4, 8, 15, 30, 60];
+const BUDGETS: [usize; 6] = [2, 4, 8, 15, 30, 60];
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
-    for most in VIEWS {
-        lab.cell(task, &[("views", &most.to_string())], |lab| {
+    for budget in BUDGETS {
+        lab.cell(task, &[("budget", &budget.to_string())], |lab| {
             let c = lab.ours(task)?.c.with_part(Role::Gate, Part::new("always"))?;
-            // A budget does not count the input as it is.
-            let c = c.with_budget(most - 1);
+            let c = c.with_budget(budget);
             let mut found = Found::of(c.config());
-            judged(task, &mut found, |batch| searched(&c, batch, Among::All))?;
+            judged(task, &mut found, &[""], |batch| {
+                let [_, answers] = searched(&c, batch)?;
+                Ok(vec![answers])
+            })?;
             Ok(found)
         })?;
     }
@@ -38,8 +39,9 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
 
 fn show(lines: &[Line], page: &mut Page) {
     page.text(
-        "The search may stop before its views are used up, when the judge is sure; what it used \
-         on average is in the last column.",
+        "A budget counts views beside the one of the input as it is. The search may stop before \
+         it is used up, when the judge is sure; what it used on average, upright / transformed, \
+         the input as it is included, is in the last column.",
     );
     let lines: Vec<&Line> = lines.iter().collect();
     for &set in FOUR.iter().chain(&[DIGITS]) {
@@ -47,11 +49,11 @@ fn show(lines: &[Line], page: &mut Page) {
         if own.is_empty() {
             continue;
         }
-        let mut table = Table::new(&["at most", "upright", "transformed", "views used"]);
-        for most in VIEWS {
-            let own = with(&own, "views", &most.to_string());
+        let mut table = Table::new(&["budget", "upright", "transformed", "views used"]);
+        for budget in BUDGETS {
+            let own = with(&own, "budget", &budget.to_string());
             let [up, tr] = KINDS.map(|kind| accuracy(&own, kind));
-            table.row(vec![most.to_string(), up, tr, views(&own)]);
+            table.row(vec![budget.to_string(), up, tr, views(&own, "")]);
         }
         page.heading(set);
         page.table(&table);
