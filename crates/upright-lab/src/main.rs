@@ -36,7 +36,7 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run a job of very many rows and measure what it holds in memory.
     Job(job::Args),
-    /// Run experiments; finished cells are kept as lines and not measured again.
+    /// Run experiments; what is finished is kept as a line and not measured again.
     Run(experiments::Args),
     /// Make RESULTS.md and its drawings from stored lines.
     Report(experiments::ReportArgs),

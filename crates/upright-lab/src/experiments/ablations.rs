@@ -111,15 +111,15 @@ fn base(lab: &Lab, task: &Task, model: &Model) -> upright::Result<Config> {
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for choice in &CHOICES {
-        let cell = [("group", choice.group), ("choice", choice.name)];
-        lab.cell(task, &cell, |lab| {
+        let what = [("group", choice.group), ("choice", choice.name)];
+        lab.measure(task, &what, |lab| {
             let model = task.model(&[Tap::auto()])?;
             let config = (choice.change)(base(lab, task, &model)?);
             measured(lab, task, &model, config)
         })?;
     }
     for (name, reduce) in POOLED {
-        lab.cell(task, &[("group", "pooling"), ("choice", name)], |lab| {
+        lab.measure(task, &[("group", "pooling"), ("choice", name)], |lab| {
             let model = task.model(&[Tap::new(LAST).reduced(reduce(lab.seed))])?;
             let config = base(lab, task, &model)?;
             measured(lab, task, &model, config)
@@ -127,7 +127,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     }
     let mut material: Option<Material> = None;
     for worth in Worth::ALL {
-        lab.cell(task, &[("group", "tuned by"), ("choice", worth.name())], |lab| {
+        lab.measure(task, &[("group", "tuned by"), ("choice", worth.name())], |lab| {
             if material.is_none() {
                 material = Some(Material::of(lab, task, lab.scale.inputs.min(500))?);
             }
@@ -142,7 +142,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
             Ok(found)
         })?;
     }
-    lab.cell(task, &[("group", "landscape"), ("choice", "one input")], |lab| {
+    lab.measure(task, &[("group", "landscape"), ("choice", "one input")], |lab| {
         landscape::of(lab, task)
     })
 }

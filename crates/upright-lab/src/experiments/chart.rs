@@ -96,7 +96,7 @@ pub(crate) fn lines(x: &str, y: &str, log: bool, curves: &[Curve]) -> String {
     svg.standalone(y, STYLE)
 }
 
-/// A picture of ranks, 0 to 1, with an outline around the cells that are marked.
+/// A picture of ranks, 0 to 1, with an outline around what is marked.
 pub(crate) struct Map<'a> {
     pub(crate) name: &'a str,
     pub(crate) rows: &'a [Vec<f64>],
@@ -126,7 +126,7 @@ pub(crate) fn maps(x: &str, y: &str, maps: &[Map]) -> String {
     svg.standalone(&words, STYLE)
 }
 
-/// Lines between marked cells and others.
+/// Lines between what is marked and what is not.
 fn outline(svg: &mut Svg, marked: &[Vec<f64>], (left, top): (f64, f64), (w, h): (f64, f64)) {
     let at =
         |r: usize, c: usize| marked.get(r).and_then(|row| row.get(c)).is_some_and(|v| *v > 0.5);

@@ -32,7 +32,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     let inputs = lab.scale.inputs.min(INPUTS);
     let mut material: Option<Material> = None;
     for name in scores() {
-        lab.cell(task, &[("score", name)], |lab| {
+        lab.measure(task, &[("score", name)], |lab| {
             if material.is_none() {
                 material = Some(Material::of(lab, task, inputs)?);
             }

@@ -40,7 +40,7 @@ const GATES: [(&str, &str, f64); 4] = [
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for (method, _) in METHODS {
-        lab.cell(task, &[("method", method)], |lab| one(lab, task, method))?;
+        lab.measure(task, &[("method", method)], |lab| one(lab, task, method))?;
     }
     Ok(())
 }

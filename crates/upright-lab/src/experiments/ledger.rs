@@ -1,4 +1,4 @@
-//! The ledger: what was measured, one JSON line per finished cell, appended and
+//! The ledger: what was measured, one JSON line per finished measurement, appended and
 //! never rewritten. Whatever a report shows comes from these lines.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use upright::{Paired, Share};
 
-/// What tells a cell of an experiment from the others: data set, method and the like.
-pub(crate) type Cell = BTreeMap<String, String>;
+/// What tells a measurement of an experiment from the others: data set, method and the like.
+pub(crate) type What = BTreeMap<String, String>;
 
-/// What came of a cell.
+/// What came of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Found {
     /// Everything that was chosen.
@@ -58,7 +58,7 @@ impl Found {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) experiment: String,
-    pub(crate) cell: Cell,
+    pub(crate) what: What,
     /// `quick` or `full`.
     pub(crate) scale: String,
     pub(crate) seed: u64,
@@ -67,16 +67,16 @@ pub(crate) struct Line {
     /// BLAKE3 of model and data, the first 16 digits.
     pub(crate) model: String,
     pub(crate) data: String,
-    /// Wall time of the cell, what was kept of earlier ones not counted.
+    /// Wall time of the measurement, what was kept of earlier ones not counted.
     pub(crate) seconds: f64,
     #[serde(flatten)]
     pub(crate) found: Found,
 }
 
 impl Line {
-    /// One of the cell's words; empty if it has none of the name.
+    /// One of the words that tell what it is; empty if there is none of the name.
     pub(crate) fn word(&self, name: &str) -> &str {
-        self.cell.get(name).map_or("", String::as_str)
+        self.what.get(name).map_or("", String::as_str)
     }
 
     /// A plain number.
@@ -118,10 +118,10 @@ impl Ledger {
         Ok(Ledger { path, lines })
     }
 
-    /// Whether a cell of the same model, data, scale and seed is finished.
+    /// Whether a measurement of the same model, data, scale and seed is finished.
     pub(crate) fn has(&self, like: &Line) -> bool {
         self.lines.iter().any(|line| {
-            line.cell == like.cell
+            line.what == like.what
                 && line.scale == like.scale
                 && line.seed == like.seed
                 && line.model == like.model
@@ -144,8 +144,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// The lines to show: of each data set those of the largest scale, of each cell and seed
-    /// the last.
+    /// The lines to show: of each data set those of the largest scale, of each
+    /// measurement and seed the last.
     pub(crate) fn shown(&self) -> Vec<Line> {
         let full = |data: &str| {
             self.lines.iter().any(|line| line.word("data") == data && line.scale == "full")
@@ -155,7 +155,7 @@ impl Ledger {
             if line.scale != "full" && full(line.word("data")) {
                 continue;
             }
-            let same = |other: &Line| other.cell == line.cell && other.seed == line.seed;
+            let same = |other: &Line| other.what == line.what && other.seed == line.seed;
             shown.retain(|other| !same(other));
             shown.push(line.clone());
         }
@@ -173,7 +173,7 @@ mod tests {
         let word = |k: &str, v: &str| (k.to_string(), v.to_string());
         Line {
             experiment: "main".into(),
-            cell: Cell::from([word("data", "digits"), word("method", method)]),
+            what: What::from([word("data", "digits"), word("method", method)]),
             scale: scale.into(),
             seed: 0,
             commit: "abc".into(),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_scale_and_the_last_line_of_a_cell_are_shown() {
+    fn the_largest_scale_and_the_last_line_of_a_measurement_are_shown() {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(folder.path(), "main").unwrap();
         for (method, scale, hits) in

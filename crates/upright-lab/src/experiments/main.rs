@@ -60,11 +60,11 @@ pub(super) fn paper_config(lab: &Lab, task: &Task, model: &Model) -> upright::Re
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for method in ["vanilla", "tta"] {
-        lab.cell(task, &[("method", method)], |lab| plain(lab, task, method))?;
+        lab.measure(task, &[("method", method)], |lab| plain(lab, task, method))?;
     }
     let mut tuned: Option<Ready> = None;
     for method in ["its", "its-a", "its-b", "oodc"] {
-        lab.cell(task, &[("method", method)], |lab| match method {
+        lab.measure(task, &[("method", method)], |lab| match method {
             "its" | "its-a" => {
                 by_search(lab, task, method, &Ready::new(lab, task, &Chosen::energy())?)
             }
@@ -78,7 +78,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
         })?;
     }
     for method in ["always", "gated"] {
-        lab.cell(task, &[("method", method)], |lab| ours(lab, task, method))?;
+        lab.measure(task, &[("method", method)], |lab| ours(lab, task, method))?;
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Experiments: one file per question, each with how it is measured (`run`) and
-//! how its lines are shown (`show`). A cell is finished or not; finished cells
-//! are lines of the ledger and are not measured again.
+//! how its lines are shown (`show`). What was measured is a line of the ledger and
+//! is not measured again.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 mod ablations;
+mod answers;
 mod chart;
 mod detectors;
 mod fits;
@@ -30,7 +31,8 @@ mod tasks;
 mod traffic;
 mod views;
 
-use ledger::{Cell, Found, Ledger, Line};
+pub(crate) use answers::{Args as AnswersArgs, run as answers};
+use ledger::{Found, Ledger, Line, What};
 use page::Page;
 pub(crate) use report::{Args as ReportArgs, run as report};
 use scale::Scale;
@@ -44,9 +46,9 @@ pub(crate) struct Experiment {
     sets: &'static [&'static str],
     /// Whether one run is enough at every scale.
     once: bool,
-    /// Measures the cells of a data set.
+    /// Measures on a data set.
     run: fn(&mut Lab, &Task) -> Result<(), String>,
-    /// Shows finished cells.
+    /// Shows what was measured.
     show: fn(&[Line], &mut Page),
 }
 
@@ -78,6 +80,9 @@ pub(crate) struct Args {
     /// Folder of classifiers, ONNX files
     #[arg(long, default_value = "models")]
     models: PathBuf,
+    /// What runs classifiers: rten or ort
+    #[arg(long, default_value = "rten")]
+    engine: String,
     /// quick: minutes; full: what results are told by
     #[arg(long, default_value = "quick")]
     scale: String,
@@ -96,7 +101,7 @@ pub(crate) struct Args {
     /// Where lines are appended; what was fitted is kept in its folder `cache`
     #[arg(long, default_value = "results")]
     out: PathBuf,
-    /// Measure finished cells again
+    /// Measure again what is finished
     #[arg(long)]
     again: bool,
 }
@@ -123,20 +128,14 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let mut scale = Scale::of(&args.scale)?.clone();
     scale.inputs = args.inputs.unwrap_or(scale.inputs);
     let runs = args.runs.unwrap_or(scale.runs);
-    let folders = Folders { data: args.data.clone(), models: args.models.clone() };
+    let folders = Folders {
+        data: args.data.clone(),
+        models: args.models.clone(),
+        engine: args.engine.clone(),
+    };
     for experiment in chosen {
-        let mut lab = Lab {
-            scale: scale.clone(),
-            seed: args.seed,
-            begun: args.seed,
-            folders: folders.clone(),
-            out: args.out.clone(),
-            experiment: experiment.name,
-            ledger: Ledger::open(&args.out, experiment.name)?,
-            commit: commit(),
-            program: program()?,
-            again: args.again,
-        };
+        let mut lab = Lab::new(experiment.name, &scale, &folders, &args.out)?;
+        (lab.seed, lab.begun, lab.again) = (args.seed, args.seed, args.again);
         let usual: Vec<String> = experiment.sets.iter().map(|s| (*s).into()).collect();
         for name in if args.sets.is_empty() { &usual } else { &args.sets } {
             let task = Task::open(name, &lab.folders, &lab.scale)?;
@@ -165,21 +164,42 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, String> {
 }
 
 impl Lab {
-    /// Measures a cell of a data set and appends its line, unless it is finished.
-    pub(crate) fn cell(
+    /// What an experiment measures with.
+    pub(crate) fn new(
+        experiment: &'static str,
+        scale: &Scale,
+        folders: &Folders,
+        out: &Path,
+    ) -> Result<Self, String> {
+        Ok(Lab {
+            scale: scale.clone(),
+            seed: 0,
+            begun: 0,
+            folders: folders.clone(),
+            out: out.to_path_buf(),
+            experiment,
+            ledger: Ledger::open(out, experiment)?,
+            commit: commit(),
+            program: program()?,
+            again: false,
+        })
+    }
+
+    /// Measures something on a data set and appends its line, unless it is finished.
+    pub(crate) fn measure(
         &mut self,
         task: &Task,
         words: &[(&str, &str)],
         work: impl FnOnce(&Lab) -> upright::Result<Found>,
     ) -> Result<(), String> {
-        let mut cell: Cell = words.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-        cell.insert("data".into(), task.name.into());
+        let mut what: What = words.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        what.insert("data".into(), task.name.into());
         let said: Vec<&str> = words.iter().map(|(_, v)| *v).collect();
         let said =
             format!("{} {} {} seed {}", self.experiment, task.name, said.join(" "), self.seed);
         let mut line = Line {
             experiment: self.experiment.into(),
-            cell,
+            what,
             scale: self.scale.name.into(),
             seed: self.seed,
             commit: self.commit.clone(),

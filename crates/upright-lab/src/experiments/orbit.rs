@@ -23,7 +23,7 @@ const COPIES: usize = 16;
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for method in ["always", "gated"] {
-        lab.cell(task, &[("method", method)], |lab| {
+        lab.measure(task, &[("method", method)], |lab| {
             let mut c = lab.ours(task)?.c;
             if method == "always" {
                 c = c.with_part(Role::Gate, Part::new("always"))?;

@@ -175,7 +175,7 @@ pub(crate) fn beside(numbers: Option<(f64, f64)>) -> String {
     numbers.map_or_else(|| "–".into(), |(up, tr)| format!("{up:.1} / {tr:.1}"))
 }
 
-/// The lines of a cell's word.
+/// The lines of which a word is this.
 pub(crate) fn with<'a>(lines: &[&'a Line], name: &str, word: &str) -> Vec<&'a Line> {
     lines.iter().copied().filter(|l| l.word(name) == word).collect()
 }

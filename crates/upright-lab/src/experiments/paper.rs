@@ -3,7 +3,7 @@
 //!
 //! Printed tables are taken as printed, with two corrections: the columns MNIST
 //! and EMNIST of the table of searches are exchanged there (the table of methods
-//! and the published outputs of the code agree on that), and its cell of WCD-L on
+//! and the published outputs of the code agree on that), and its number of WCD-L on
 //! TU Berlin is left out, whose error contradicts its accuracy.
 
 /// The table of methods ("combined"): accuracy in percent, original and transformed.
@@ -33,7 +33,7 @@ pub(super) fn main(set: &str, method: &str) -> Option<(f64, f64)> {
     Some(row[at])
 }
 
-/// Two numbers of a cell that is not empty.
+/// Two numbers, where there are any.
 type Both = Option<(f64, f64)>;
 
 /// The table of searches: accuracy in percent and Err at 60 evaluations, mean over energy,

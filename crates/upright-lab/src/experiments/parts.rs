@@ -72,7 +72,7 @@ const LEFT: [Left; 7] = [
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for left in &LEFT {
-        lab.cell(task, &[("without", left.name)], |lab| {
+        lab.measure(task, &[("without", left.name)], |lab| {
             let fit = lab.fitted(task, task.usual()?, &(left.change)(lab.config(task)))?;
             let mut found = Found::of(fit.c.config());
             judged(task, &mut found, &["always ", ""], |batch| {

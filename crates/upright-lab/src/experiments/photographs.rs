@@ -89,12 +89,12 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     let lab = &mut lab.scaled(scale(lab))?;
     for turned in Turned::ALL {
         let Some(test) = Test::new(lab, task, turned)? else { continue };
-        let cell = |method| [("turned", turned.name()), ("method", method)];
-        lab.cell(task, &cell("views"), |lab| by_views(lab, task, &test))?;
+        let what = |method| [("turned", turned.name()), ("method", method)];
+        lab.measure(task, &what("views"), |lab| by_views(lab, task, &test))?;
         // One run tells what a part is worth.
         let count = if lab.first() { LEFT.len() } else { 1 };
         for left in &LEFT[..count] {
-            lab.cell(task, &cell(left.name), |lab| ours(lab, task, &test, left))?;
+            lab.measure(task, &what(left.name), |lab| ours(lab, task, &test, left))?;
         }
     }
     Ok(())
@@ -354,8 +354,8 @@ fn show(lines: &[Line], page: &mut Page) {
         let own = with(&lines, "turned", turned.name());
         let mut table =
             Table::new(&["", "upright", "turned", "gained over the bare classifier", "views"]);
-        for (cell, method, name) in METHODS {
-            let own = with(&own, "method", cell);
+        for (line, method, name) in METHODS {
+            let own = with(&own, "method", line);
             let [up, tr] = KINDS.map(|kind| format!("{method} {kind}"));
             if own.iter().any(|l| l.count(&tr).is_some()) {
                 let views =

@@ -31,8 +31,8 @@ const INPUTS: usize = 16;
 const ROUNDS: usize = 3;
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
-    lab.cell(task, &[("of", "scores")], |lab| scores(lab, task))?;
-    lab.cell(task, &[("of", "searches")], |lab| searches(lab, task))
+    lab.measure(task, &[("of", "scores")], |lab| scores(lab, task))?;
+    lab.measure(task, &[("of", "searches")], |lab| searches(lab, task))
 }
 
 fn inputs(task: &Task) -> upright::Result<Batch<'static>> {

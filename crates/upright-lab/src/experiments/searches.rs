@@ -41,10 +41,10 @@ fn rows() -> impl Iterator<Item = &'static str> {
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for (energy, _) in ENERGIES {
-        lab.cell(task, &[("energy", energy)], |lab| compared(lab, task, energy))?;
+        lab.measure(task, &[("energy", energy)], |lab| compared(lab, task, energy))?;
     }
     for name in GOOD {
-        lab.cell(task, &[("search", name)], |lab| by_budget(lab, task, name))?;
+        lab.measure(task, &[("search", name)], |lab| by_budget(lab, task, name))?;
     }
     Ok(())
 }

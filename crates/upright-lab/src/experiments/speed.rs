@@ -31,7 +31,7 @@ const METHODS: [(&str, &str); 3] = [
 ];
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
-    lab.cell(task, &[("of", "seconds")], |lab| {
+    lab.measure(task, &[("of", "seconds")], |lab| {
         let tuned = chosen(lab, task)?;
         let model = task.model(&tuned.taps)?;
         let config = paper_config(lab, task, &model)?.with(Role::Score, tuned.score);

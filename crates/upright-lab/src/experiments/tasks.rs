@@ -143,8 +143,9 @@ enum Origin {
 }
 
 impl Origin {
-    fn load(&self, name: &str, taps: &[Tap]) -> upright::Result<Model> {
-        let mut options = ModelOptions { taps: taps.to_vec(), ..ModelOptions::default() };
+    fn load(&self, name: &str, taps: &[Tap], engine: &str) -> upright::Result<Model> {
+        let mut options =
+            ModelOptions { taps: taps.to_vec(), engine: engine.into(), ..ModelOptions::default() };
         match self {
             Origin::File(path, preprocess) => {
                 options.preprocess = preprocess.clone();
@@ -159,6 +160,7 @@ impl Origin {
 pub(crate) struct Task {
     pub(crate) name: &'static str,
     origin: Origin,
+    engine: String,
     /// Training data.
     pub(crate) train: Rows,
     /// What calibrates.
@@ -171,11 +173,13 @@ pub(crate) struct Task {
     pub(crate) hashes: [String; 2],
 }
 
-/// Where the files of a task lie.
+/// Where the files of tasks lie, and what runs classifiers.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
     pub(crate) data: PathBuf,
     pub(crate) models: PathBuf,
+    /// The engine's name.
+    pub(crate) engine: String,
 }
 
 /// A data set that experiments know.
@@ -225,7 +229,7 @@ impl Task {
     /// Opens a task by name.
     pub(crate) fn open(name: &str, folders: &Folders, scale: &Scale) -> Result<Self, String> {
         if name == DIGITS {
-            return digits(scale);
+            return digits(scale, &folders.engine);
         }
         let row = TABLE.iter().find(|row| row.name == name).ok_or_else(|| {
             let known: Vec<&str> = TABLE.iter().map(|r| r.name).collect();
@@ -237,7 +241,7 @@ impl Task {
             preprocess.set(key, text).map_err(|e| e.to_string())?;
         }
         let origin = Origin::File(path.clone(), preprocess);
-        let model = origin.load(name, &[]).map_err(|e| e.to_string())?;
+        let model = origin.load(name, &[], &folders.engine).map_err(|e| e.to_string())?;
         let opening = Opening {
             folder: folders.data.clone(),
             model: &model,
@@ -246,7 +250,7 @@ impl Task {
         };
         let parts = (row.open)(&opening)?;
         let hashes = [hash(&[path])?, hash(&opening.files.into_inner())?];
-        Ok(Task::joined(row.name, origin, &model, parts, scale, hashes))
+        Ok(Task::joined(row.name, origin, (&model, &folders.engine), parts, scale, hashes))
     }
 
     /// Inputs that judge, at most so many, as squares of another side than the classifier takes.
@@ -271,14 +275,26 @@ impl Task {
     fn joined(
         name: &'static str,
         origin: Origin,
-        model: &Model,
+        (model, engine): (&Model, &str),
         parts: Parts,
         scale: &Scale,
         hashes: [String; 2],
     ) -> Self {
         let Parts { train, held, judged } = parts;
         let (space, inputs) = (SpaceConfig::of_signal(model.signal()), scale.inputs);
-        Task { name, origin, train, held, judged, space, test: OnceCell::new(), inputs, hashes }
+        let engine = engine.into();
+        Task {
+            name,
+            origin,
+            engine,
+            train,
+            held,
+            judged,
+            space,
+            test: OnceCell::new(),
+            inputs,
+            hashes,
+        }
     }
 
     /// Inputs to judge by: made once, the same for every experiment of a scale.
@@ -293,7 +309,7 @@ impl Task {
 
     /// The classifier with some taps.
     pub(crate) fn model(&self, taps: &[Tap]) -> upright::Result<Model> {
-        self.origin.load(self.name, taps)
+        self.origin.load(self.name, taps, &self.engine)
     }
 
     /// The classifier with the usual taps.
@@ -520,7 +536,7 @@ fn columns(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, String> {
     Ok(lines.map(row).collect())
 }
 
-fn digits(scale: &Scale) -> Result<Task, String> {
+fn digits(scale: &Scale, engine: &str) -> Result<Task, String> {
     let made = |count: usize, seed: u64| -> Result<Samples<'static>, String> {
         samples::digits(count, seed).map_err(|e| e.to_string())
     };
@@ -531,9 +547,9 @@ fn digits(scale: &Scale) -> Result<Task, String> {
     };
     let bytes = samples::glyph_model();
     let origin = Origin::BuiltIn(bytes);
-    let model = origin.load(DIGITS, &[]).map_err(|e| e.to_string())?;
+    let model = origin.load(DIGITS, &[], engine).map_err(|e| e.to_string())?;
     let hashes = [short(&blake3::hash(bytes)), "made".to_string()];
-    Ok(Task::joined(DIGITS, origin, &model, parts, scale, hashes))
+    Ok(Task::joined(DIGITS, origin, (&model, engine), parts, scale, hashes))
 }
 
 /// The start of a hash.

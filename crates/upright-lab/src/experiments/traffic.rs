@@ -23,7 +23,7 @@ const SHARES: [usize; 4] = [0, 10, 50, 100];
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for percent in SHARES {
-        lab.cell(task, &[("transformed", &percent.to_string())], |lab| {
+        lab.measure(task, &[("transformed", &percent.to_string())], |lab| {
             let c = lab.ours(task)?.c;
             let test = task.test()?;
             let turned = |i: usize| i * percent / 100 != (i + 1) * percent / 100;

@@ -23,7 +23,7 @@ const BUDGETS: [usize; 6] = [2, 4, 8, 15, 30, 60];
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for budget in BUDGETS {
-        lab.cell(task, &[("budget", &budget.to_string())], |lab| {
+        lab.measure(task, &[("budget", &budget.to_string())], |lab| {
             let c = lab.ours(task)?.c.with_part(Role::Gate, Part::new("always"))?;
             let c = c.with_budget(budget);
             let mut found = Found::of(c.config());
