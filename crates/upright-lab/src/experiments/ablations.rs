@@ -20,7 +20,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "ablations",
     about: "pooling, kernel, design, space, tuning metric, landscapes",
     sets: &["mnist", "emnist"],
-    once: false,
+    once: true,
     run,
     show,
 };

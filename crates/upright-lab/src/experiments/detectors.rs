@@ -14,7 +14,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "detectors",
     about: "every score, with its defaults and tuned",
     sets: FOUR,
-    once: false,
+    once: true,
     run,
     show,
 };

@@ -2,9 +2,9 @@
 //! and without a margin, and whether gates that were chosen on held-out inputs
 //! keep their promise on the test.
 
-use upright::gate::{self, Calibration, Case, Gate};
-use upright::internal::gate::curve;
-use upright::{Batch, Canonicalizer, Part, Role, Share};
+use upright::gate::{self, Calibration, Case, Gate, Look};
+use upright::internal::gate::{Point, curve};
+use upright::{Batch, Canonicalizer, Model, Part, Role, Share};
 
 use super::chart::{Curve, lines as drawn};
 use super::fits::Filled;
@@ -19,7 +19,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "gating",
     about: "what a threshold trades, and whether promises hold",
     sets: FOUR,
-    once: false,
+    once: true,
     run,
     show,
 };
@@ -42,7 +42,48 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for (method, _) in METHODS {
         lab.measure(task, &[("method", method)], |lab| one(lab, task, method))?;
     }
+    if let Some(second) = task.retrained("augm").map_err(|e| e.to_string())? {
+        lab.measure(task, &[("method", SWITCH)], |lab| switched(lab, task, &second))?;
+    }
     Ok(())
+}
+
+/// Unfamiliar inputs go to a classifier that was trained with the transforms.
+const SWITCH: &str = "switch";
+
+/// What a threshold on the tuned score trades where a second classifier answers above it.
+fn switched(lab: &Lab, task: &Task, second: &Model) -> upright::Result<Found> {
+    let c = canonicalizer(lab, task, "oodc")?;
+    let test = task.test()?;
+    let cases = |batch: &Batch| -> upright::Result<Vec<Case>> {
+        let (outputs, energies) = c.raw(batch)?;
+        let labels = outputs.labels().into_iter().zip(second.run(batch)?.labels());
+        let all = energies.into_iter().zip(labels).zip(&test.labels);
+        let case = |((energy, (label, other)), truth): ((f32, (u32, u32)), &u32)| Case {
+            raw: Look { energy, label },
+            best: Some(Look { energy: f32::NEG_INFINITY, label: other }),
+            truth: Some(*truth),
+        };
+        Ok(all.map(case).collect())
+    };
+    let (upright, transformed) = (cases(&test.upright)?, cases(&test.transformed)?);
+    let on_test = Calibration { upright: &upright, transformed: &transformed };
+    let always = gate::fit(&Part::new("always"), &on_test)?;
+    let mut found = Found::of(&(c.config(), second.fingerprint()));
+    found.curves.insert("plain".into(), thinned(&curve(always.as_ref(), &on_test)));
+    Ok(found)
+}
+
+/// Some of the points of a curve, both ends among them, in percent.
+fn thinned(points: &[Point]) -> Vec<Vec<f64>> {
+    let step = points.len().div_ceil(POINTS).max(1);
+    let last = points.len().saturating_sub(1);
+    let kept = points.iter().enumerate().filter(|(i, _)| i % step == 0 || *i == last);
+    let percents = |p: &Point| {
+        let shares = [p.upright, p.transformed, p.upright_searched, p.transformed_searched];
+        shares.map(|s| (s.percent() * 10.0).round() / 10.0).to_vec()
+    };
+    kept.map(|(_, p)| percents(p)).collect()
 }
 
 fn canonicalizer(lab: &Lab, task: &Task, method: &str) -> upright::Result<Canonicalizer> {
@@ -81,15 +122,7 @@ fn one(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
         [("plain", Part::new("always")), ("margin", Part::new("margin").number("margin", 0.1))]
     {
         let gate = gate::fit(&part, &calibration)?;
-        let points = curve(gate.as_ref(), &on_test);
-        let step = points.len().div_ceil(POINTS).max(1);
-        let last = points.len().saturating_sub(1);
-        let kept = points.iter().enumerate().filter(|(i, _)| i % step == 0 || *i == last);
-        let kept = kept.map(|(_, p)| {
-            let shares = [p.upright, p.transformed, p.upright_searched, p.transformed_searched];
-            shares.map(|s| (s.percent() * 10.0).round() / 10.0).to_vec()
-        });
-        found.curves.insert(name.into(), kept.collect());
+        found.curves.insert(name.into(), thinned(&curve(gate.as_ref(), &on_test)));
     }
     for (name, setting, value) in GATES {
         let gate = gate::fit(&Part::new(name).number(setting, value), &calibration)?;
@@ -132,7 +165,7 @@ fn show(lines: &[Line], page: &mut Page) {
         }
         page.heading(set);
         let mut curves = Vec::new();
-        for (method, name) in METHODS {
+        for (method, name) in METHODS.into_iter().chain([(SWITCH, "switching to Augm")]) {
             let Some(line) = with(&own, "method", method).first().copied() else { continue };
             for (kind, words) in [("plain", ""), ("margin", ", margin 0.1")] {
                 if let Some(points) = line.found.curves.get(kind) {

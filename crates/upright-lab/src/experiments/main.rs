@@ -27,7 +27,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// The methods: their names in lines, and in tables; `oodc` has two answers.
-const METHODS: [(&str, &str); 9] = [
+const METHODS: [(&str, &str); 12] = [
+    ("augm", "Augm (retrained)"),
+    ("equivariant", "Equiv. (retrained)"),
+    ("stn", "STN (retrained)"),
     ("vanilla", "Vanilla"),
     ("tta", "TTA, 8 views"),
     ("its", "ITS"),
@@ -38,6 +41,9 @@ const METHODS: [(&str, &str); 9] = [
     ("always", "**ours**, always on"),
     ("gated", "**ours**, gated"),
 ];
+
+/// Classifiers that were trained with the transforms, measured where there are any.
+const RETRAINED: [&str; 3] = ["augm", "equivariant", "stn"];
 
 /// Views that are averaged by `tta`, the input as it is among them.
 const AVERAGED: usize = 8;
@@ -61,6 +67,15 @@ pub(super) fn paper_config(lab: &Lab, task: &Task, model: &Model) -> upright::Re
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     for method in ["vanilla", "tta"] {
         lab.measure(task, &[("method", method)], |lab| plain(lab, task, method))?;
+    }
+    for method in RETRAINED {
+        if let Some(model) = task.retrained(method).map_err(|e| e.to_string())? {
+            lab.measure(task, &[("method", method)], |_| {
+                let mut found = Found::of(&model.fingerprint());
+                judged(task, &mut found, &[""], |batch| Ok(vec![alone(&model, batch)?]))?;
+                Ok(found)
+            })?;
+        }
     }
     let mut tuned: Option<Ready> = None;
     for method in ["its", "its-a", "its-b", "oodc"] {
@@ -117,6 +132,12 @@ impl Ready {
     }
 }
 
+/// What a classifier says of inputs as they are.
+fn alone(model: &Model, batch: &Batch) -> upright::Result<Answers> {
+    let labels = model.run(batch)?.labels();
+    Ok(Answers { evaluations: labels.len(), labels })
+}
+
 fn plain(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
     let model = task.model(&[])?;
     let space = task.space.build()?;
@@ -124,8 +145,7 @@ fn plain(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
     let mut found = Found::of(&serde_json::json!({ "views": count }));
     judged(task, &mut found, &[""], |batch| {
         if count == 1 {
-            let labels = model.run(batch)?.labels();
-            return Ok(vec![Answers { evaluations: labels.len(), labels }]);
+            return Ok(vec![alone(&model, batch)?]);
         }
         let views = |item| random_views(&space, batch.item(item), lab.seed);
         Ok(vec![averaged(&model, &space, batch, views)?])
@@ -166,12 +186,9 @@ fn by_search(lab: &Lab, task: &Task, method: &str, ready: &Ready) -> upright::Re
     Ok(found)
 }
 
-/// Held-out inputs that a search is chosen on.
-const CHOOSING: usize = 60;
-
 /// The search that reaches most on transformed held-out inputs.
 fn best_of(lab: &Lab, task: &Task, c: &Canonicalizer, searches: &[Part]) -> upright::Result<Part> {
-    let (batch, labels) = task.held.some(CHOOSING).load()?;
+    let (batch, labels) = task.held.some((lab.scale.inputs / 5).clamp(10, 100)).load()?;
     let copies = task.copies(&batch, 43 + (lab.seed << 8))?;
     let mut best: Option<(usize, &Part)> = None;
     for search in searches {

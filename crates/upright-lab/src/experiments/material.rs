@@ -115,9 +115,9 @@ impl Material {
     pub(super) fn of(lab: &Lab, task: &Task, inputs: usize) -> Result<Self> {
         let model = task.usual()?;
         let space = task.space.build()?;
-        let tuning = lab.scale.tuning;
+        let tuning = lab.scale.tuning.of_many();
         let filled = Filled::of(task, &model, Some(tuning.bank))?;
-        let seen = |rows: &super::tasks::Rows, most: usize, salt: u64| -> Result<[Seen; 2]> {
+        let seen = |rows: &super::rows::Rows, most: usize, salt: u64| -> Result<[Seen; 2]> {
             let (batch, labels) = rows.some(most).load()?;
             let copies = task.copies(&batch, salt)?;
             let of = |batch: &Batch| Seen::of(&model, &space, batch, &labels, lab.seed);
@@ -160,7 +160,7 @@ impl Material {
             let numbers = (0..self.taps.len()).map(|i| Value::Number(i as f64)).collect();
             all.push(Knob::choice(TAP, numbers));
         }
-        let t = lab.scale.tuning;
+        let t = lab.scale.tuning.of_many();
         let protocol = Protocol { first: t.first, second: t.second, ..Protocol::default() };
         let setup = Setup::new(Knobs::new(all)?, self.seed, name);
         let mut objective = Trials { material: self, worth };

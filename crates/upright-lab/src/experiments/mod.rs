@@ -22,9 +22,11 @@ mod paper;
 mod parts;
 mod photographs;
 mod report;
+mod rows;
 mod runtime;
 mod scale;
 mod searches;
+mod sets;
 mod speed;
 mod summary;
 mod tasks;
@@ -44,7 +46,7 @@ pub(crate) struct Experiment {
     pub(crate) about: &'static str,
     /// Data sets that it is about unless others are asked for.
     sets: &'static [&'static str],
-    /// Whether one run is enough at every scale.
+    /// Whether one run will do unless more are asked for: it takes long or leaves little to chance.
     once: bool,
     /// Measures on a data set.
     run: fn(&mut Lab, &Task) -> Result<(), String>,
@@ -74,7 +76,7 @@ pub(crate) struct Args {
     /// Experiments by name, or `all`
     #[arg(required = true)]
     names: Vec<String>,
-    /// Folder of data sets; see the head of each reader in `tasks.rs` for what is looked for
+    /// Folder of data sets; what is looked for is in `sets.rs`
     #[arg(long, default_value = "data")]
     data: PathBuf,
     /// Folder of classifiers, ONNX files
@@ -92,7 +94,7 @@ pub(crate) struct Args {
     /// Seed of the first run; further runs count on
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Runs with other seeds [default: 1 of quick, 3 of full]
+    /// Runs with other seeds [default: 1 of quick; 3 of full, but 1 of experiments that take long]
     #[arg(long)]
     runs: Option<u64>,
     /// Inputs that judge, of each kind [default: by the scale]
@@ -127,19 +129,19 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let chosen = chosen(&args.names)?;
     let mut scale = Scale::of(&args.scale)?.clone();
     scale.inputs = args.inputs.unwrap_or(scale.inputs);
-    let runs = args.runs.unwrap_or(scale.runs);
     let folders = Folders {
         data: args.data.clone(),
         models: args.models.clone(),
         engine: args.engine.clone(),
     };
     for experiment in chosen {
+        let usual = if experiment.once { 1 } else { scale.runs };
+        let runs = args.runs.unwrap_or(usual);
         let mut lab = Lab::new(experiment.name, &scale, &folders, &args.out)?;
         (lab.seed, lab.begun, lab.again) = (args.seed, args.seed, args.again);
         let usual: Vec<String> = experiment.sets.iter().map(|s| (*s).into()).collect();
         for name in if args.sets.is_empty() { &usual } else { &args.sets } {
             let task = Task::open(name, &lab.folders, &lab.scale)?;
-            let runs = if experiment.once { 1 } else { runs };
             for seed in args.seed..args.seed + runs {
                 lab.seed = seed;
                 (experiment.run)(&mut lab, &task)?;

@@ -93,11 +93,12 @@ impl Page {
         };
         let inputs = first.found.counts.values().map(|s| s.of).max().unwrap_or(0);
         let inputs =
-            if inputs > 0 { format!(", {inputs} inputs of each kind") } else { String::new() };
+            if inputs > 0 { format!(", at most {inputs} answers a count") } else { String::new() };
         let data = if first.word("data").is_empty() {
             String::new()
         } else {
-            format!(" --sets {}", all(&|l| l.word("data").into()).replace(", ", ","))
+            let sets = all(&|l| l.word("data").into()).replace(", ", ",");
+            format!(" --data DIR --models DIR --sets {sets}")
         };
         let _ = write!(
             self.text,

@@ -16,15 +16,17 @@ use super::ledger::{Found, Line};
 use super::measure::{Answers, always_and_gated, averaged, lowest};
 use super::page::{Page, Table, accuracy, gain, number, with};
 use super::parts::{Left, flag};
+use super::rows::Rows;
 use super::scale::Scale;
-use super::tasks::{KINDS, PHOTOGRAPHS, Rows, Task, si_score};
+use super::sets::si_score;
+use super::tasks::{KINDS, PHOTOGRAPHS, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "photographs",
     about: "natural images under rotation",
     sets: &[PHOTOGRAPHS],
-    once: false,
+    once: true,
     run,
     show,
 };
