@@ -120,6 +120,9 @@ pub mod internal {
     pub use crate::commands::tune;
     pub use crate::commands::{check, eval, explain, fit, inspect, list, predict, report, setup};
     pub use crate::study::Inputs;
+    pub mod plot {
+        pub use crate::plot::{Anchor, Frame, Scale, Svg, heat};
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)] // a command-line tool reports on standard output
 
 mod cost;
+mod experiments;
 mod fuzz;
 mod job;
 mod model;
@@ -35,6 +36,10 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run a job of very many rows and measure what it holds in memory.
     Job(job::Args),
+    /// Run experiments; what is finished is kept as a line and not measured again.
+    Run(experiments::Args),
+    /// Make RESULTS.md and its drawings from stored lines.
+    Report(experiments::ReportArgs),
     /// Measure how often transformed copies of one input get the same class.
     Orbit(orbit::Args),
     /// Compare every search on the same transformed inputs.
@@ -54,6 +59,8 @@ fn main() -> ExitCode {
         Command::Cost(cost) => cost.run(),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Job(args) => job::run(&args),
+        Command::Run(args) => experiments::run(&args),
+        Command::Report(args) => experiments::report(&args),
         Command::Orbit(args) => orbit::run(&args),
         Command::Searches(args) => searches::run(&args),
         Command::Proposals(args) => proposals::run(&args),

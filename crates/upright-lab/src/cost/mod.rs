@@ -27,6 +27,9 @@ pub(crate) enum Cost {
     /// Random search with refinement, one search for each line of standard input: the side of
     /// upright in bench/rslr.py.
     Rslr(rslr::Args),
+    /// Answers for transformed digits by the method that a line of standard input names: the side
+    /// of upright in bench/rslr.py with --data.
+    Answers(crate::experiments::AnswersArgs),
 }
 
 impl Cost {
@@ -37,6 +40,7 @@ impl Cost {
             Cost::Scores(args) => scores::run(&args),
             Cost::Gradient(args) => gradient::run(&args),
             Cost::Rslr(args) => rslr::run(&args),
+            Cost::Answers(args) => return crate::experiments::answers(&args),
         }
         .map_err(|e| e.to_string())
     }

@@ -33,7 +33,7 @@ pub(super) const FEWEST: usize = 200;
 
 pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Proposer>> {
     let classes = bank.samples.classes();
-    let (frames, photographs) = frames(bank, classes)?;
+    let (frames, photographs) = frames(bank, classes, settings.flag("normal"))?;
     let signal = signal(bank)?;
     let copies = settings.auto("copies").map_or(bank.copies, |copies| copies as usize);
     let cells = match &frames {
@@ -51,7 +51,8 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
     } else {
         Targets::Apart
     };
-    let quarters = if photographs { Quarters::of(bank.space, &frames, &cells) } else { None };
+    let votes = photographs && settings.flag("votes");
+    let quarters = if votes { Quarters::of(bank.space, &frames, &cells) } else { None };
     let mut learned = Learned {
         frames,
         cells,
@@ -62,6 +63,7 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         quarters,
         heat: 1.0,
         photographs,
+        kinds: settings.flag("kinds"),
         pooled: settings.real("pooled") as f32,
         note: None,
     };
@@ -90,7 +92,7 @@ impl Learned {
     pub(super) fn kinds(&self) -> &'static [Kind] {
         // Exact turns are not resampled at all.
         let resampled = !matches!(&self.cells, Cells::Poses { poses, .. } if poses.len() <= 4);
-        Kind::of(self.photographs && resampled)
+        Kind::of(self.photographs && self.kinds && resampled)
     }
 
     /// Sums up copies and holds some apart; or says why nothing can be learnt.

@@ -18,13 +18,13 @@ const MEASURED: usize = 4096;
 /// The share of normal forms that must come out right.
 const NORMAL: f64 = 0.8;
 
-/// How inputs of this space and kind are framed.
+/// How inputs of this space and kind are framed; by their normal form only if asked for.
 ///
 /// Also tells whether they are photographs: images without a plain background.
-pub(super) fn frames(bank: &mut Bank, classes: usize) -> Result<(Frames, bool)> {
+pub(super) fn frames(bank: &mut Bank, classes: usize, normal: bool) -> Result<(Frames, bool)> {
     let space = bank.space;
     if matches!(space.map(&space.identity()), Map::Space(_)) {
-        return Ok((if solid(space) { Frames::Solid } else { Frames::Bare }, false));
+        return Ok((if normal && solid(space) { Frames::Solid } else { Frames::Bare }, false));
     }
     let upright = upright(bank, classes)?;
     let photographs = upright.is_none();
@@ -33,6 +33,7 @@ pub(super) fn frames(bank: &mut Bank, classes: usize) -> Result<(Frames, bool)> 
     };
     let frames = Frames::Plane { inverter, upright };
     if let Frames::Plane { upright: Some(upright), .. } = &frames
+        && normal
         && normal_forms(bank, &frames, upright)?
     {
         return Ok((frames, false));

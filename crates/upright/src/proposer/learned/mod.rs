@@ -53,6 +53,9 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
         Param::flag("steps", false, "learn what a view still lacks, and suggest that too"),
+        Param::flag("normal", true, "read the normal form, where inputs have one").untuned(),
+        Param::flag("votes", true, "let quarter turns of photographs vote").untuned(),
+        Param::flag("kinds", true, "learn from several kinds of copies of photographs").untuned(),
     ],
     make: Make { bank: true, copies: true, taps: &["65%", "90%"], fit, load },
 };
@@ -73,6 +76,8 @@ struct Learned {
     heat: f32,
     /// Whether inputs have no plain background.
     photographs: bool,
+    /// Whether copies of photographs are of several kinds.
+    kinds: bool,
     pooled: f32,
     note: Option<String>,
 }
@@ -100,6 +105,7 @@ impl Learned {
             quarters: None,
             heat: 1.0,
             photographs: false,
+            kinds: false,
             pooled: 0.0,
             note: Some(fit::silent(why)),
         }
@@ -270,8 +276,8 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         return Err(damaged("the proposer's steps are not of four numbers"));
     }
     let quarters = match photographs {
-        0 => None,
-        _ => Quarters::of(space, &frames, &cells),
+        1 if settings.flag("votes") => Quarters::of(space, &frames, &cells),
+        _ => None,
     };
     let heat = state.read_f32("heat")?;
     let &[heat] = heat.as_slice() else {
@@ -289,6 +295,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
             _ => Targets::Poses,
         },
         photographs: photographs == 1,
+        kinds: settings.flag("kinds"),
         quarters,
         heat,
         pooled: settings.real("pooled") as f32,
@@ -334,6 +341,7 @@ mod tests {
             quarters: None,
             heat: 2.0,
             photographs: false,
+            kinds: true,
             pooled: 0.25,
             note: None,
         };

@@ -29,12 +29,16 @@ const FOLDS: usize = 3;
 pub(super) const KIND: Kind<Make> = Kind {
     name: "judge",
     about: "log-odds that the model is wrong on a view, learnt from views of known class",
-    params: &[Param::auto(
-        "lessons",
-        100.0,
-        1e6,
-        "transformed inputs whose views it learns from; auto is 16000, and 3000 large ones",
-    )],
+    params: &[
+        Param::auto(
+            "lessons",
+            100.0,
+            1e6,
+            "transformed inputs whose views it learns from; auto is 16000, and 3000 large ones",
+        ),
+        Param::flag("classes", true, "trust in features is every predicted class' own").untuned(),
+        Param::flag("rating", true, "weigh what the proposer says of a view").untuned(),
+    ],
     make: Make {
         needs: |settings| Needs {
             features: true,
@@ -55,9 +59,11 @@ struct Judge {
     trust: [Trust; 3],
     stack: Stack,
     classes: usize,
+    /// Whether what the proposer says counts.
+    rating: bool,
 }
 
-fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
+fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let name = KIND.name;
     let lessons = bank
         .lessons
@@ -78,13 +84,15 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let predicted = outputs.labels();
     let right: Vec<bool> = lessons.views.iter().map(|v| v.right).collect();
     let classes = outputs.logits.cols();
+    let own = (classes, settings.flag("classes"));
+    let rating = settings.flag("rating");
     let upright: Vec<bool> = lessons.views.iter().map(|v| v.upright).collect();
     let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 3] {
         [(false, &right), (true, &right), (true, &upright)].map(|(raw, goal)| {
             let rows: Vec<usize> = (0..lessons.views.len())
                 .filter(|&i| lessons.views[i].origin.raw == raw && keep(lessons.views[i].sample))
                 .collect();
-            Trust::fit(&components, &rows, &predicted, goal, classes)
+            Trust::fit(&components, &rows, &predicted, goal, own)
         })
     };
     let mut order: Vec<usize> = (0..lessons.views.len()).collect();
@@ -93,7 +101,7 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     for fold in 0..FOLDS {
         let trust = trust_of(&|sample| sample % FOLDS != fold);
         for &i in order.iter().filter(|&&i| lessons.views[i].sample % FOLDS == fold) {
-            let origin = &lessons.views[i].origin;
+            let origin = &weighed(lessons.views[i].origin, rating);
             let (row, logits) = (components.row(i), outputs.logits.row(i));
             numbers[i] = Some(weigh(&trust, row, logits, origin));
         }
@@ -107,10 +115,10 @@ fn fit(_: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
         })
         .collect();
     let stack = Stack::fit(&candidates);
-    Ok(Box::new(Judge { whitening, trust: trust_of(&|_| true), stack, classes }))
+    Ok(Box::new(Judge { whitening, trust: trust_of(&|_| true), stack, classes, rating }))
 }
 
-fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
+fn load(settings: &Settings, state: &State) -> Result<Box<dyn Score>> {
     let whitening = (0..)
         .map(|tap| state.part(&format!("tap{tap}.")))
         .take_while(|part| !part.tensors().is_empty())
@@ -125,7 +133,8 @@ fn load(_: &Settings, state: &State) -> Result<Box<dyn Score>> {
     if trust.iter().any(|t| !t.fits(classes, components)) {
         return Err(damaged("the judge's trust does not fit its components".into()));
     }
-    Ok(Box::new(Judge { whitening, trust, stack, classes }))
+    let rating = settings.flag("rating");
+    Ok(Box::new(Judge { whitening, trust, stack, classes, rating }))
 }
 
 /// The components of all taps side by side.
@@ -151,6 +160,11 @@ fn weigh(trust: &[Trust; 3], components: &[f32], logits: &[f32], origin: &Origin
     Numbers::new(own, upright, logits, origin)
 }
 
+/// What counts of how a view came about.
+fn weighed(origin: Origin, rating: bool) -> Origin {
+    if rating { origin } else { Origin { raw: origin.raw, ..UNKNOWN } }
+}
+
 /// A view of which nothing is known but what the model makes of it.
 const UNKNOWN: Origin = Origin { raw: false, proposal: None, rating: None };
 
@@ -174,7 +188,7 @@ impl Judge {
                     return f32::NAN;
                 }
                 let label = argmax(logits);
-                let origin = origin(i, label as u32);
+                let origin = weighed(origin(i, label as u32), self.rating);
                 let numbers = weigh(&self.trust, components.row(i), logits, &origin);
                 -self.stack.odds(&numbers) as f32
             })

@@ -113,19 +113,19 @@ pub(super) struct Trust {
 
 impl Trust {
     /// Fitted on some rows of components, with the class that was predicted and whether that
-    /// was right.
+    /// was right; for so many classes, which have something of their own or not.
     pub(super) fn fit(
         components: &Matrix,
         rows: &[usize],
         predicted: &[u32],
         right: &[bool],
-        classes: usize,
+        (classes, own): (usize, bool),
     ) -> Self {
         let width = components.cols() + 1;
         let goal = |row: usize| f64::from(u8::from(right[row]));
         let common = solve(components, rows, &goal, RIDGE * rows.len() as f64 + 1.0);
         let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
-        for &row in rows {
+        for &row in rows.iter().filter(|_| own) {
             if let Some(class) = by_class.get_mut(predicted[row] as usize) {
                 class.push(row);
             }

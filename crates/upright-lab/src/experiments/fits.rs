@@ -1,0 +1,245 @@
+//! What experiments fit, kept by the hash of all that it follows from: the
+//! program, the classifier, the data and the config.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use upright::internal::canonicalizer::States;
+use upright::score::{self, Bank};
+use upright::{
+    Artifact, Canonicalizer, Config, Dataset, FitData, FitReport, Model, Outputs, Part, Role,
+    Silent, Tap, TuneConfig, TuneWatch,
+};
+
+use super::scale::Scale;
+use super::tasks::Task;
+use super::{Lab, folder};
+
+/// Rows of a bank that the classifier sees at a time.
+const CHUNK: usize = 256;
+/// Bank samples of which transformed copies are made for scores that learn from them.
+const COPIES: usize = 2000;
+
+/// Something fitted, and what that cost.
+#[derive(Clone)]
+pub(crate) struct Fit {
+    pub(crate) c: Canonicalizer,
+    pub(crate) cost: Cost,
+}
+
+/// What a fit took and what it stores.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+}
+
+/// A score that was tuned, and what it reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Chosen {
+    pub(crate) score: Part,
+    pub(crate) taps: Vec<Tap>,
+    /// Accuracy in percent of the default score and of this one, on what it was tuned on.
+    pub(crate) accuracy: (f64, f64),
+}
+
+impl Chosen {
+    /// The score of the logits alone, not tuned.
+    pub(crate) fn energy() -> Self {
+        Chosen { score: Part::new("energy"), taps: vec![], accuracy: (f64::NAN, f64::NAN) }
+    }
+}
+
+impl Lab {
+    /// The default over a task's space, cut to the scale.
+    pub(crate) fn config(&self, task: &Task) -> Config {
+        let mut config = Config { space: task.space.clone(), ..Config::default() };
+        config.seed = self.seed;
+        config.bank = self.scale.bank;
+        config.calibration = config.calibration.min(self.scale.calibration);
+        if let Some((copies, lessons)) = self.scale.learns {
+            let proposer = Part::new("learned").number("copies", copies as f64);
+            let judge = Part::new("judge").number("lessons", lessons as f64);
+            config = config.with(Role::Proposer, proposer).with(Role::Score, judge);
+        }
+        config
+    }
+
+    /// Ours: the default, fitted on training data and calibrated on held-out data.
+    pub(crate) fn ours(&self, task: &Task) -> upright::Result<Fit> {
+        self.fitted(task, task.usual()?, &self.config(task))
+    }
+
+    /// A canonicalizer fitted on a task.
+    pub(crate) fn fitted(
+        &self,
+        task: &Task,
+        model: Model,
+        config: &Config,
+    ) -> upright::Result<Fit> {
+        let path = self.kept("fit", task, &model, config)?;
+        let told = path.with_extension("json");
+        if let Some(cost) = read(&told) {
+            let c = Artifact::read(path.with_extension("upright"))?.join(model)?;
+            return Ok(Fit { c, cost });
+        }
+        let start = Instant::now();
+        let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };
+        let c = config.fit(model, &data, &mut Silent)?;
+        let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+        c.save(path.with_extension("upright"))?;
+        let bytes = c.to_bytes()?.len() as u64;
+        let cost = Cost { seconds, bytes };
+        write(&told, &cost)?;
+        Ok(Fit { c, cost })
+    }
+
+    /// The paper's score, tuned by the accuracy that views found by it reach on transformed
+    /// held-out inputs.
+    pub(crate) fn tuned(
+        &self,
+        task: &Task,
+        names: &[&str],
+        config: &Config,
+    ) -> upright::Result<Chosen> {
+        let model = task.model(&[Tap::auto()])?;
+        let t = self.scale.tuning;
+        let path = self.kept("tuned", task, &model, &(config, names))?.with_extension("json");
+        if let Some(chosen) = read(&path) {
+            return Ok(chosen);
+        }
+        let tune = TuneConfig {
+            rows: [(Role::Score, names.iter().map(|n| (*n).into()).collect())].into(),
+            samples: t.samples,
+            bank: t.bank,
+            views: config.budget,
+            transformed: 1.0,
+            drop: 100.0,
+            first: t.first,
+            second: t.second,
+            time: None,
+        };
+        let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };
+        let mut watch = TuneWatch { watch: &mut Silent, trial: &mut |_| {}, stop: &mut || false };
+        let load = |taps: &[Tap]| task.model(taps);
+        let found = config.tune(&tune, &load, &data, None, &mut watch)?;
+        let chosen = Chosen {
+            score: found.config.part(Role::Score).clone(),
+            taps: found.taps,
+            accuracy: found.accuracy,
+        };
+        write(&path, &chosen)?;
+        Ok(chosen)
+    }
+
+    /// Where something that follows from a task and settings is kept, its ending left open.
+    fn kept(
+        &self,
+        what: &str,
+        task: &Task,
+        model: &Model,
+        settings: &impl Serialize,
+    ) -> upright::Result<PathBuf> {
+        let mut hasher = blake3::Hasher::new();
+        let json = |v: &dyn Fn() -> serde_json::Result<String>| v().unwrap_or_default();
+        let Scale { bank, calibration, tuning, .. } = &self.scale;
+        let scale = format!("{bank:?} {calibration} {tuning:?}");
+        for text in [
+            what,
+            task.name,
+            &task.hashes[0],
+            &task.hashes[1],
+            self.program(),
+            &scale,
+            &json(&|| serde_json::to_string(settings)),
+            &json(&|| serde_json::to_string(&model.options())),
+        ] {
+            hasher.update(text.as_bytes());
+            hasher.update(&[0]);
+        }
+        let cache = self.cache();
+        folder(&cache)?;
+        let hash: String = hasher.finalize().to_hex().chars().take(24).collect();
+        Ok(cache.join(format!("{what}-{}-{hash}", task.name)))
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &std::path::Path) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+fn write(path: &std::path::Path, value: &impl Serialize) -> upright::Result<()> {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    std::fs::write(path, text).map_err(|e| upright::Error::io(path, e))
+}
+
+/// What a classifier makes of training data.
+pub(crate) struct Filled {
+    pub(crate) outputs: Outputs,
+    pub(crate) labels: Vec<u32>,
+    /// The same of transformed copies of some of them.
+    pub(crate) transformed: Outputs,
+}
+
+impl Filled {
+    /// Runs a classifier over training data, at most so many of them.
+    pub(crate) fn of(task: &Task, model: &Model, most: Option<usize>) -> upright::Result<Self> {
+        let rows = task.train.some(most.unwrap_or(usize::MAX));
+        let mut filled: Option<Filled> = None;
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let step = rows.len().div_ceil(COPIES).max(1);
+        for chunk in all.chunks(CHUNK) {
+            let loaded = rows.read(chunk)?;
+            let some: Vec<usize> =
+                (0..loaded.rows.len()).filter(|&i| loaded.rows[i] % step == 0).collect();
+            let outputs = model.run(&loaded.batch)?;
+            let copies = task.copies(&loaded.batch.select(&some), 42)?;
+            let transformed = model.run(&copies)?;
+            let labels = loaded.rows.iter().filter_map(|&r| rows.label(r));
+            match &mut filled {
+                None => {
+                    filled = Some(Filled { outputs, labels: labels.collect(), transformed });
+                }
+                Some(filled) => {
+                    filled.outputs.append(&outputs)?;
+                    filled.transformed.append(&transformed)?;
+                    filled.labels.extend(labels);
+                }
+            }
+        }
+        filled.ok_or_else(|| upright::Error::shape("training data", "some", 0))
+    }
+
+    /// Fits a score on it.
+    pub(crate) fn score(
+        &self,
+        part: &Part,
+        model: &Model,
+        seed: u64,
+    ) -> upright::Result<Box<dyn score::Score>> {
+        score::fit(part, &self.bank(model, seed))
+    }
+
+    fn bank<'a>(&'a self, model: &'a Model, seed: u64) -> Bank<'a> {
+        Bank {
+            head: model.head(),
+            transformed: Some(&self.transformed),
+            seed,
+            ..Bank::of(&self.outputs, &self.labels)
+        }
+    }
+
+    /// A canonicalizer that searches every input by a score fitted on it; nothing is proposed.
+    pub(crate) fn searching(
+        &self,
+        model: &Model,
+        config: Config,
+    ) -> upright::Result<Canonicalizer> {
+        let score = self.score(config.part(Role::Score), model, config.seed)?;
+        let config = config.with(Role::Gate, Part::new("always"));
+        let states = States::from([(Role::Score, score.state())]);
+        let report = FitReport { bank: self.labels.len(), ..FitReport::default() };
+        Canonicalizer::restore(model.clone(), config, report, &states)
+    }
+}

@@ -1,0 +1,205 @@
+//! A page of results in Markdown, made of nothing but lines: the same lines give
+//! the same bytes.
+
+use std::fmt::Write;
+
+use upright::Share;
+use upright::internal::stats::rounded;
+
+use super::ledger::Line;
+
+/// A page under way.
+#[derive(Default)]
+pub(crate) struct Page {
+    text: String,
+    /// Drawings by file name.
+    pub(crate) figures: Vec<(String, String)>,
+    /// The experiment that is shown.
+    experiment: &'static str,
+}
+
+/// A table with a row of titles; numbers are right-aligned.
+pub(crate) struct Table {
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(titles: &[&str]) -> Self {
+        Table { titles: titles.iter().map(|t| (*t).into()).collect(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Page {
+    /// A page with a head.
+    pub(crate) fn new(head: &str) -> Self {
+        Page { text: head.into(), ..Page::default() }
+    }
+
+    /// Begins the part of an experiment.
+    pub(crate) fn experiment(&mut self, name: &'static str, about: &str) {
+        self.experiment = name;
+        let _ = write!(self.text, "\n## {name}: {about}\n");
+    }
+
+    /// Begins a part that is no experiment.
+    pub(crate) fn title(&mut self, text: &str) {
+        let _ = write!(self.text, "\n## {text}\n");
+    }
+
+    pub(crate) fn heading(&mut self, text: &str) {
+        let _ = write!(self.text, "\n### {text}\n");
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        let _ = write!(self.text, "\n{text}\n");
+    }
+
+    pub(crate) fn table(&mut self, table: &Table) {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rules: Vec<String> =
+            (0..table.titles.len()).map(|i| if i == 0 { "---" } else { "---:" }.into()).collect();
+        self.text.push('\n');
+        self.text += &line(&table.titles);
+        self.text += &line(&rules);
+        for row in &table.rows {
+            self.text += &line(row);
+        }
+    }
+
+    /// A drawing, kept in a file of its own beside the page.
+    pub(crate) fn figure(&mut self, name: &str, about: &str, svg: String) {
+        let file = format!("{}-{name}.svg", self.experiment);
+        let _ = write!(self.text, "\n![{about}]({FIGURES}/{file})\n\n*{about}*\n");
+        self.figures.push((file, svg));
+    }
+
+    /// How lines were made: scale, counts, runs, commit and command.
+    pub(crate) fn provenance(&mut self, lines: &[&Line]) {
+        let Some(first) = lines.first() else { return };
+        let all = |word: &dyn Fn(&Line) -> String| {
+            let mut words: Vec<String> = lines.iter().map(|l| word(l)).collect();
+            words.sort();
+            words.dedup();
+            words.join(", ")
+        };
+        let inputs = first.found.counts.values().map(|s| s.of).max().unwrap_or(0);
+        let inputs =
+            if inputs > 0 { format!(", at most {inputs} answers a count") } else { String::new() };
+        let data = if first.word("data").is_empty() {
+            String::new()
+        } else {
+            let sets = all(&|l| l.word("data").into()).replace(", ", ",");
+            format!(" --data DIR --models DIR --sets {sets}")
+        };
+        let _ = write!(
+            self.text,
+            "\n`upright-lab run {}{data} --scale {}`{inputs}, seeds {}, commit {}, classifier {}, data {}\n",
+            self.experiment,
+            first.scale,
+            all(&|l| l.seed.to_string()),
+            all(&|l| l.commit.clone()),
+            all(&|l| l.model.clone()),
+            all(&|l| l.data.clone()),
+        );
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// The folder of drawings beside the page.
+pub(crate) const FIGURES: &str = "docs/results";
+
+/// The mean of some numbers and 1.96 standard errors, which one number alone has none of.
+pub(crate) fn mean(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let n = values.len() as f64;
+    if values.is_empty() {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+    let error = (values.len() > 1).then(|| 1.96 * (square / (n - 1.0) / n).sqrt());
+    Some((mean, error))
+}
+
+/// Mean accuracy over runs with 1.96 standard errors, and the 95 % interval that the number of
+/// inputs leaves.
+pub(crate) fn accuracy(lines: &[&Line], name: &str) -> String {
+    let shares: Vec<Share> = lines.iter().filter_map(|l| l.count(name)).collect();
+    let percents: Vec<f64> = shares.iter().map(Share::percent).collect();
+    let Some((mean, error)) = mean(&percents) else { return "–".into() };
+    let runs = shares.len().max(1);
+    let middle = Share {
+        hits: shares.iter().map(|s| s.hits).sum::<usize>() / runs,
+        of: shares.iter().map(|s| s.of).sum::<usize>() / runs,
+    };
+    let (low, high) = middle.interval();
+    let error = error.map(|e| format!(" ±{e:.1}")).unwrap_or_default();
+    format!("{mean:.1}{error} ({low:.1}..{high:.1})")
+}
+
+/// The mean of a number over runs.
+pub(crate) fn number(lines: &[&Line], name: &str, decimals: usize) -> String {
+    let values: Vec<f64> = lines.iter().filter_map(|l| l.number(name)).collect();
+    mean(&values).map_or_else(|| "–".into(), |(mean, _)| format!("{mean:.decimals$}"))
+}
+
+/// Mean evaluations of upright and of transformed inputs, counted under a prefix.
+pub(crate) fn views(lines: &[&Line], prefix: &str) -> String {
+    let word = |kind| format!("{prefix}{kind} evaluations");
+    let [up, tr] = super::tasks::KINDS.map(|kind| number(lines, &word(kind), 1));
+    if up == tr { up } else { format!("{up} / {tr}") }
+}
+
+/// Points gained over the bare classifier on the same inputs, with the 95 % interval, of the
+/// first run.
+pub(crate) fn gain(lines: &[&Line], name: &str) -> String {
+    let Some(paired) = lines.iter().find_map(|l| l.found.paired.get(name)) else {
+        return "–".into();
+    };
+    let (low, high) = paired.interval();
+    format!("{:+.1} ({low:+.1}..{high:+.1})", rounded(paired.gain(), 1))
+}
+
+/// Numbers of the paper, upright / transformed.
+pub(crate) fn beside(numbers: Option<(f64, f64)>) -> String {
+    numbers.map_or_else(|| "–".into(), |(up, tr)| format!("{up:.1} / {tr:.1}"))
+}
+
+/// The lines of which a word is this.
+pub(crate) fn with<'a>(lines: &[&'a Line], name: &str, word: &str) -> Vec<&'a Line> {
+    lines.iter().copied().filter(|l| l.word(name) == word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, 3: mean 2, standard deviation 1, error 1.96 / sqrt(3) = 1.132.
+    #[test]
+    fn means_come_with_their_error() {
+        let (m, e) = mean(&[1.0, 2.0, 3.0]).unwrap();
+        assert!((m - 2.0).abs() < 1e-12 && (e.unwrap() - 1.1316).abs() < 1e-4);
+        assert_eq!(mean(&[7.0]), Some((7.0, None)));
+        assert_eq!(mean(&[]), None);
+    }
+
+    #[test]
+    fn tables_are_markdown() {
+        let mut page = Page::default();
+        let mut table = Table::new(&["", "a"]);
+        table.row(vec!["x".into(), "1".into()]);
+        page.table(&table);
+        assert_eq!(page.into_text(), "\n|  | a |\n| --- | ---: |\n| x | 1 |\n");
+    }
+}

@@ -1,0 +1,150 @@
+//! Run times as ratios: a whole search under each score relative to `energy`, each
+//! search relative to random search; and what scores store.
+//!
+//! Each is timed between two runs of what it is compared with, so that a busy
+//! machine slows all alike.
+
+use std::time::Instant;
+
+use upright::internal::state::Data;
+use upright::{Batch, Canonicalizer, Part, Role, State, Tap, score, search};
+
+use super::fits::Filled;
+use super::ledger::{Found, Line};
+use super::main::paper_config;
+use super::page::{Page, Table, number, with};
+use super::tasks::{FOUR, Task};
+use super::{Experiment, Lab, paper};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "runtime",
+    about: "run times of scores and searches as ratios",
+    sets: FOUR,
+    once: true,
+    run,
+    show,
+};
+
+/// Inputs that are searched at a time.
+const INPUTS: usize = 16;
+/// Interleaved repetitions, of which the middle one counts.
+const ROUNDS: usize = 3;
+
+fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
+    lab.measure(task, &[("of", "scores")], |lab| scores(lab, task))?;
+    lab.measure(task, &[("of", "searches")], |lab| searches(lab, task))
+}
+
+fn inputs(task: &Task) -> upright::Result<Batch<'static>> {
+    let test = task.test()?;
+    Ok(test.transformed.select(&(0..INPUTS.min(test.labels.len())).collect::<Vec<_>>()))
+}
+
+fn seconds(c: &Canonicalizer, batch: &Batch) -> upright::Result<f64> {
+    let start = Instant::now();
+    c.predict(batch)?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// The middle of some rounds' times relative to those of another.
+fn relative(own: &Canonicalizer, other: &Canonicalizer, batch: &Batch) -> upright::Result<f64> {
+    seconds(own, &batch.select(&[0]))?;
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = seconds(other, batch)?;
+        let middle = seconds(own, batch)?;
+        ratios.push(2.0 * middle / (before + seconds(other, batch)?));
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(ratios[ROUNDS / 2])
+}
+
+fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {
+    let model = task.model(&[Tap::auto()])?;
+    let config = paper_config(lab, task, &model)?.with(Role::Search, Part::new("random"));
+    let filled = Filled::of(task, &model, lab.scale.bank)?;
+    let energy = filled.searching(&model, config.clone().with(Role::Score, Part::new("energy")))?;
+    let batch = inputs(task)?;
+    let mut found = Found::of(&config);
+    found.number("bank", filled.labels.len() as f64);
+    for row in score::TABLE {
+        if score::needs(&Part::new(row.name))?.lessons > 0 {
+            continue;
+        }
+        // Without a linear head some scores cannot be fitted at all.
+        let own = config.clone().with(Role::Score, Part::new(row.name));
+        let Ok(own) = filled.searching(&model, own) else { continue };
+        found.number(row.name, relative(&own, &energy, &batch)?);
+        found.number(&format!("{} megabytes", row.name), bytes(&own.score().state()) as f64 / 1e6);
+    }
+    Ok(found)
+}
+
+fn searches(lab: &Lab, task: &Task) -> upright::Result<Found> {
+    let model = task.model(&[Tap::auto()])?;
+    let config = paper_config(lab, task, &model)?
+        .with(Role::Search, Part::new("random"))
+        .with(Role::Score, Part::new("energy"));
+    let filled = Filled::of(task, &model, Some(500))?;
+    let random = filled.searching(&model, config.clone())?;
+    let batch = inputs(task)?;
+    let mut found = Found::of(&config);
+    for row in search::TABLE.iter().filter(|row| row.name != "grid") {
+        let own = random.with_part(Role::Search, Part::new(row.name))?;
+        found.number(row.name, relative(&own, &random, &batch)?);
+    }
+    Ok(found)
+}
+
+/// Bytes that a state holds.
+fn bytes(state: &State) -> usize {
+    let size = |data: &Data| match data {
+        Data::F16(v) => 2 * v.len(),
+        Data::F64(v) => 8 * v.len(),
+        other => 4 * other.len(),
+    };
+    state.tensors().values().map(|t| size(&t.data)).sum()
+}
+
+fn show(lines: &[Line], page: &mut Page) {
+    page.text(
+        "A whole search, classifier included, in one interleaved run on a CPU; the paper's ratios \
+         (its GPU) in brackets. `follow` and `rivals` have nothing proposed here.",
+    );
+    let lines: Vec<&Line> = lines.iter().collect();
+    let ratio = |set: &str, of: &str, name: &str, beside: Option<f64>| {
+        let own = with(&with(&lines, "data", set), "of", of);
+        let beside = beside.map(|b| format!(" ({b:.2})")).unwrap_or_default();
+        number(&own, name, 2) + &beside
+    };
+    let titled = |first: &'static str| {
+        let mut titles = vec![first];
+        titles.extend(FOUR);
+        titles
+    };
+    page.heading("scores, relative to `energy`");
+    let mut titles = titled("");
+    titles.push("stored on MNIST, MB");
+    let mut table = Table::new(&titles);
+    for row in score::TABLE {
+        let mut cells = vec![format!("`{}`", row.name)];
+        cells.extend(
+            FOUR.iter().map(|set| ratio(set, "scores", row.name, paper::runtime(set, row.name))),
+        );
+        cells.push(ratio("mnist", "scores", &format!("{} megabytes", row.name), None));
+        if cells[1..=FOUR.len()].iter().any(|c| !c.starts_with('–')) {
+            table.row(cells);
+        }
+    }
+    page.table(&table);
+    page.heading("searches, relative to `random`");
+    let mut table = Table::new(&titled(""));
+    for row in search::TABLE.iter().filter(|row| row.name != "grid") {
+        let mut cells = vec![format!("`{}`", row.name)];
+        let beside = |set: &str| paper::search_time(set, row.name);
+        cells.extend(FOUR.iter().map(|set| ratio(set, "searches", row.name, beside(set))));
+        table.row(cells);
+    }
+    page.table(&table);
+    page.provenance(&lines);
+}

@@ -1,0 +1,73 @@
+//! How much is measured: `quick` shows within minutes that everything works,
+//! `full` is what results are told by.
+
+/// Counts that make an experiment long or short.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scale {
+    pub(crate) name: &'static str,
+    /// Inputs that judge, upright and transformed each.
+    pub(crate) inputs: usize,
+    /// Most training samples in banks; `None` takes all.
+    pub(crate) bank: Option<usize>,
+    /// Copies and lessons that parts learn from; `None` leaves it to them.
+    pub(crate) learns: Option<(usize, usize)>,
+    /// Most held-out samples that calibrate.
+    pub(crate) calibration: usize,
+    /// Runs with other seeds.
+    pub(crate) runs: u64,
+    /// How the score of the paper's recipe is tuned.
+    pub(crate) tuning: Tuning,
+}
+
+/// How much is tried when a score is tuned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Tuning {
+    pub(crate) samples: usize,
+    pub(crate) bank: usize,
+    pub(crate) first: usize,
+    pub(crate) second: usize,
+}
+
+/// Every scale.
+pub(crate) const SCALES: &[Scale] = &[
+    Scale {
+        name: "quick",
+        inputs: 100,
+        bank: Some(4000),
+        learns: Some((5000, 1500)),
+        calibration: 400,
+        runs: 1,
+        tuning: Tuning { samples: 60, bank: 1000, first: 4, second: 4 },
+    },
+    Scale {
+        name: "full",
+        inputs: 1000,
+        bank: None,
+        learns: None,
+        calibration: 4000,
+        runs: 3,
+        tuning: Tuning { samples: 300, bank: 10_000, first: 16, second: 12 },
+    },
+];
+
+impl Tuning {
+    /// Less of everything, where every score is tuned.
+    pub(crate) fn of_many(self) -> Self {
+        Tuning {
+            samples: self.samples.min(150),
+            bank: self.bank.min(4000),
+            first: self.first.min(6),
+            second: self.second.min(6),
+        }
+    }
+}
+
+impl Scale {
+    /// The scale of a name.
+    pub(crate) fn of(name: &str) -> Result<&'static Scale, String> {
+        SCALES.iter().find(|s| s.name == name).ok_or_else(|| {
+            let known: Vec<&str> = SCALES.iter().map(|s| s.name).collect();
+            format!("there is no scale `{name}`; there are {}", known.join(", "))
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! The first page: what holds and what does not, worked out from the lines of the
+//! other experiments.
+
+use upright::internal::stats::rounded;
+
+use super::ledger::Line;
+use super::page::{Page, Table, beside, mean, with};
+use super::paper;
+use super::tasks::{FOUR, KINDS, PHOTOGRAPHS};
+
+/// Mean accuracy in percent over runs.
+fn percent(lines: &[&Line], count: &str) -> Option<f64> {
+    let values: Vec<f64> = lines.iter().filter_map(|l| Some(l.count(count)?.percent())).collect();
+    mean(&values).map(|m| m.0)
+}
+
+/// Mean of a number over runs.
+fn value(lines: &[&Line], name: &str) -> Option<f64> {
+    let values: Vec<f64> = lines.iter().filter_map(|l| l.number(name)).collect();
+    mean(&values).map(|m| m.0)
+}
+
+/// Upright and transformed accuracy of a method.
+fn pair(lines: &[&Line], method: &str) -> Option<(f64, f64)> {
+    let own = with(lines, "method", method);
+    Some((percent(&own, KINDS[0])?, percent(&own, KINDS[1])?))
+}
+
+/// Lines of all experiments, by name.
+pub(super) type All<'a> = dyn Fn(&str) -> Vec<&'a Line> + 'a;
+
+/// Writes the first page.
+pub(super) fn show(all: &All, page: &mut Page) {
+    let main = all("main");
+    if main.iter().all(|l| !FOUR.contains(&l.word("data"))) {
+        return;
+    }
+    page.title("In a hurry");
+    page.text(
+        "Upright / transformed accuracy in percent; *views* are network runs per input of ours, \
+         gated. OODC is the paper's recipe in this program, beside it what the paper has.",
+    );
+    let mut table = Table::new(&[
+        "",
+        "Vanilla",
+        "OODC",
+        "the paper's OODC",
+        "ours, always on",
+        "ours, gated",
+        "views",
+    ]);
+    let mut claims = Vec::new();
+    for &set in FOUR {
+        let own = with(&main, "data", set);
+        let [vanilla, oodc, always, gated] =
+            ["vanilla", "oodc", "always", "gated"].map(|method| pair(&own, method));
+        let used =
+            KINDS.map(|kind| value(&with(&own, "method", "gated"), &format!("{kind} evaluations")));
+        if own.is_empty() {
+            continue;
+        }
+        let views = used.map(|v| v.map_or_else(|| "–".into(), |v| format!("{v:.1}"))).join(" / ");
+        let paper = paper::main(set, "oodc");
+        let cells = [vanilla, oodc, paper, always, gated].map(beside);
+        table.row(std::iter::once(set.to_string()).chain(cells).chain([views]).collect());
+        if let (Some(oodc), Some(gated)) = (oodc, gated) {
+            let text = format!("{set}: ours, gated, is above OODC, upright and transformed");
+            claims.push((gated.0 > oodc.0 && gated.1 > oodc.1, text, difference(gated, oodc)));
+        }
+        if let (Some(vanilla), Some(gated)) = (vanilla, gated) {
+            let lost = rounded(vanilla.0 - gated.0, 1);
+            let text = format!("{set}: ours, gated, loses at most one point upright");
+            claims.push((lost <= 1.0, text, format!("{lost:.1} lost")));
+        }
+        if let (Some(oodc), "mnist") = (oodc, set) {
+            let text = "mnist: OODC reaches the paper's 89.8 ± 0.3 transformed".to_string();
+            claims.push((oodc.1 >= 89.5, text, format!("{:.1}", oodc.1)));
+        }
+    }
+    page.table(&table);
+    claims.extend(traffic(all));
+    claims.extend(turned(all));
+    let mut table = Table::new(&["claim", "measured", "holds"]);
+    for (holds, claim, measured) in claims {
+        let word = if holds { "yes" } else { "**no**" };
+        table.row(vec![claim, measured, word.into()]);
+    }
+    page.table(&table);
+    page.text(
+        "What we recommend: the default, gated, where nothing else is known of the traffic; always \
+         on where most inputs come transformed; retraining with the transforms where that is \
+         possible at all.",
+    );
+}
+
+fn difference(a: (f64, f64), b: (f64, f64)) -> String {
+    format!("{:+.1} / {:+.1}", rounded(a.0 - b.0, 1), rounded(a.1 - b.1, 1))
+}
+
+/// Whether a claim holds, the claim, and what was measured.
+type Claim = (bool, String, String);
+
+fn traffic(all: &All) -> Vec<Claim> {
+    let lines = with(&all("traffic"), "transformed", "10");
+    let claim = |set: &&str| {
+        let runs = value(&with(&lines, "data", set), "evaluations")?;
+        let text = format!("{set}: at most 2 network runs per input where 10 % come transformed");
+        Some((runs <= 2.0, text, format!("{runs:.2}")))
+    };
+    FOUR.iter().filter_map(claim).collect()
+}
+
+fn turned(all: &All) -> Vec<Claim> {
+    let lines = all(PHOTOGRAPHS);
+    let claim = |name: &str| {
+        let own = with(&lines, "turned", name);
+        let ours = percent(&with(&own, "method", "ours"), "gated transformed")?;
+        let views = with(&own, "method", "views");
+        let best = ["tta transformed", "energy transformed", "pc-knn-mix transformed"]
+            .iter()
+            .filter_map(|count| percent(&views, count))
+            .fold(f64::NEG_INFINITY, f64::max);
+        let text = format!(
+            "photographs, {name}: ours, gated, is above TTA, energy and PC-kNN Mix on turned ones"
+        );
+        Some((ours > best, text, format!("{ours:.1} against {best:.1}")))
+    };
+    ["quarters", "corners", "inner"].iter().filter_map(|name| claim(name)).collect()
+}

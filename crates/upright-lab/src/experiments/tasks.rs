@@ -1,0 +1,240 @@
+//! Tasks: a classifier with its data, split so that what is fitted, what
+//! calibrates and what judges share no sample, and transformed test inputs made
+//! from a fixed seed.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use upright::internal::canonicalizer::transformed_copies;
+use upright::{
+    Batch, Model, ModelOptions, Overrides, Resample, Samples, SpaceConfig, Tap, samples,
+};
+
+use super::rows::Rows;
+use super::scale::Scale;
+use super::sets::{self, Parts};
+
+/// Seed of the poses of transformed test inputs; nothing else uses it.
+const TEST: u64 = 44;
+
+/// Inputs to judge by.
+pub(crate) struct Test {
+    pub(crate) upright: Batch<'static>,
+    pub(crate) transformed: Batch<'static>,
+    pub(crate) labels: Vec<u32>,
+    alone: OnceCell<[Vec<bool>; 2]>,
+}
+
+/// The names of both kinds of inputs.
+pub(crate) const KINDS: [&str; 2] = ["upright", "transformed"];
+
+impl Test {
+    pub(crate) fn new(
+        upright: Batch<'static>,
+        transformed: Batch<'static>,
+        labels: Vec<u32>,
+    ) -> Self {
+        Test { upright, transformed, labels, alone: OnceCell::new() }
+    }
+
+    /// Both kinds of inputs by name, with whether the bare model is right on them.
+    pub(crate) fn kinds(
+        &self,
+        model: &Model,
+    ) -> upright::Result<[(&'static str, &Batch<'static>, &[bool]); 2]> {
+        if self.alone.get().is_none() {
+            let right = |batch: &Batch| -> upright::Result<Vec<bool>> {
+                let labels = model.run(batch)?.labels();
+                Ok(labels.iter().zip(&self.labels).map(|(a, b)| a == b).collect())
+            };
+            let _ = self.alone.set([right(&self.upright)?, right(&self.transformed)?]);
+        }
+        let [up, tr] = self.alone.get().map_or([&[][..]; 2], |a| [&a[0][..], &a[1][..]]);
+        Ok([(KINDS[0], &self.upright, up), (KINDS[1], &self.transformed, tr)])
+    }
+}
+
+/// Where the classifier comes from.
+enum Origin {
+    /// A file, and preprocessing that it does not tell.
+    File(PathBuf, Overrides),
+    BuiltIn(&'static [u8]),
+}
+
+impl Origin {
+    fn load(&self, name: &str, taps: &[Tap], engine: &str) -> upright::Result<Model> {
+        let mut options =
+            ModelOptions { taps: taps.to_vec(), engine: engine.into(), ..ModelOptions::default() };
+        match self {
+            Origin::File(path, preprocess) => {
+                options.preprocess = preprocess.clone();
+                Model::load(path, &options)
+            }
+            Origin::BuiltIn(bytes) => Model::from_bytes(name, bytes, &options),
+        }
+    }
+}
+
+/// A classifier with its data.
+pub(crate) struct Task {
+    pub(crate) name: &'static str,
+    origin: Origin,
+    engine: String,
+    /// Training data.
+    pub(crate) train: Rows,
+    /// What calibrates.
+    pub(crate) held: Rows,
+    judged: Rows,
+    pub(crate) space: SpaceConfig,
+    test: OnceCell<Test>,
+    inputs: usize,
+    /// BLAKE3 of the classifier and of the data.
+    pub(crate) hashes: [String; 2],
+}
+
+/// Where the files of tasks lie, and what runs classifiers.
+#[derive(Debug, Clone)]
+pub(crate) struct Folders {
+    pub(crate) data: PathBuf,
+    pub(crate) models: PathBuf,
+    /// The engine's name.
+    pub(crate) engine: String,
+}
+/// The four data sets of the main comparison.
+pub(crate) const FOUR: &[&str] = &["mnist", "emnist", "tu-berlin", "modelnet10"];
+/// Photographs.
+pub(crate) const PHOTOGRAPHS: &str = "photographs";
+/// Digits that the library draws: needs no files.
+pub(crate) const DIGITS: &str = "digits";
+
+impl Task {
+    /// Opens a task by name.
+    pub(crate) fn open(name: &str, folders: &Folders, scale: &Scale) -> Result<Self, String> {
+        if name == DIGITS {
+            return digits(scale, &folders.engine);
+        }
+        let set = sets::of(name)?;
+        let path = folders.models.join(set.model);
+        let mut preprocess = Overrides::default();
+        for (key, text) in set.preprocess {
+            preprocess.set(key, text).map_err(|e| e.to_string())?;
+        }
+        let origin = Origin::File(path.clone(), preprocess);
+        let model = origin.load(name, &[], &folders.engine).map_err(|e| e.to_string())?;
+        let (parts, files) = set.read(&folders.data, &model, None)?;
+        let hashes = [hash(&[path])?, hash(&files)?];
+        Ok(Task::joined(set.name, origin, (&model, &folders.engine), parts, scale, hashes))
+    }
+
+    /// Inputs that judge, at most so many, as squares of another side than the classifier takes.
+    pub(crate) fn judged_at(
+        &self,
+        side: usize,
+        folders: &Folders,
+        most: usize,
+    ) -> Result<Rows, String> {
+        let model = self.model(&[]).map_err(|e| e.to_string())?;
+        let (parts, _) = sets::of(self.name)?.read(&folders.data, &model, Some(side))?;
+        Ok(parts.judged.some(most))
+    }
+
+    fn joined(
+        name: &'static str,
+        origin: Origin,
+        (model, engine): (&Model, &str),
+        parts: Parts,
+        scale: &Scale,
+        hashes: [String; 2],
+    ) -> Self {
+        let Parts { train, held, judged } = parts;
+        let (space, inputs) = (SpaceConfig::of_signal(model.signal()), scale.inputs);
+        let engine = engine.into();
+        Task {
+            name,
+            origin,
+            engine,
+            train,
+            held,
+            judged,
+            space,
+            test: OnceCell::new(),
+            inputs,
+            hashes,
+        }
+    }
+
+    /// Inputs to judge by: made once, the same for every experiment of a scale.
+    pub(crate) fn test(&self) -> upright::Result<&Test> {
+        if self.test.get().is_none() {
+            let (upright, labels) = self.judged(self.inputs).load()?;
+            let transformed = self.copies(&upright, TEST)?;
+            let _ = self.test.set(Test::new(upright, transformed, labels));
+        }
+        Ok(self.test.get_or_init(|| unreachable!("it was set above")))
+    }
+
+    /// The classifier with some taps.
+    pub(crate) fn model(&self, taps: &[Tap]) -> upright::Result<Model> {
+        self.origin.load(self.name, taps, &self.engine)
+    }
+
+    /// The classifier with the usual taps.
+    pub(crate) fn usual(&self) -> upright::Result<Model> {
+        self.model(&ModelOptions::default().taps)
+    }
+
+    /// A classifier of the same task that was trained in another way, where there is one:
+    /// `mnist-augm.onnx` beside `mnist.onnx`.
+    pub(crate) fn retrained(&self, how: &str) -> upright::Result<Option<Model>> {
+        let Origin::File(path, preprocess) = &self.origin else { return Ok(None) };
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let other = path.with_file_name(format!("{stem}-{how}.onnx"));
+        if !other.exists() {
+            return Ok(None);
+        }
+        let origin = Origin::File(other, preprocess.clone());
+        origin.load(self.name, &[], &self.engine).map(Some)
+    }
+
+    /// Inputs that judge, at most so many.
+    pub(crate) fn judged(&self, most: usize) -> Rows {
+        self.judged.some(most)
+    }
+
+    /// Transformed copies of inputs as the test has them, from another seed.
+    pub(crate) fn copies(&self, batch: &Batch, seed: u64) -> upright::Result<Batch<'static>> {
+        transformed_copies(batch, &self.space.build()?, &Resample::default(), seed)
+    }
+}
+fn digits(scale: &Scale, engine: &str) -> Result<Task, String> {
+    let made = |count: usize, seed: u64| -> Result<Samples<'static>, String> {
+        samples::digits(count, seed).map_err(|e| e.to_string())
+    };
+    let parts = Parts {
+        train: Rows::all(made(4000.min(scale.bank.unwrap_or(4000)), 1)?),
+        held: Rows::all(made(scale.calibration.min(1000), 2)?),
+        judged: Rows::all(made(scale.inputs, 3)?),
+    };
+    let bytes = samples::glyph_model();
+    let origin = Origin::BuiltIn(bytes);
+    let model = origin.load(DIGITS, &[], engine).map_err(|e| e.to_string())?;
+    let hashes = [short(&blake3::hash(bytes)), "made".to_string()];
+    Ok(Task::joined(DIGITS, origin, (&model, engine), parts, scale, hashes))
+}
+
+/// The start of a hash.
+pub(crate) fn short(hash: &blake3::Hash) -> String {
+    hash.to_hex().chars().take(16).collect()
+}
+
+fn hash(files: &[PathBuf]) -> Result<String, String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut files = files.to_vec();
+    files.sort();
+    files.dedup();
+    for path in files {
+        let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        hasher.update(&bytes);
+    }
+    Ok(short(&hasher.finalize()))
+}
