@@ -68,7 +68,7 @@ fn inner(map: &Map) -> Map {
 
 /// Copies that parts learn from unless told how many.
 pub(crate) fn usual(signal: Signal) -> usize {
-    if signal.large() { 12_000 } else { 40_000 }
+    if signal.large() { 12_000 } else { 80_000 }
 }
 
 /// Largest pose that upright inputs are jittered by, as a fraction of each axis' extent.

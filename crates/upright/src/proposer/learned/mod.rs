@@ -42,7 +42,7 @@ pub(super) const KIND: Kind<Make> = Kind {
             "copies",
             100.0,
             1e7,
-            "transformed copies to learn from; auto is 40000, and 12000 of large inputs",
+            "transformed copies to learn from; auto is 80000, and 12000 of large inputs",
         ),
         Param::auto(
             "ridge",
