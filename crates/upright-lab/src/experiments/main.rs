@@ -221,14 +221,10 @@ fn show(lines: &[Line], page: &mut Page) {
          paper's classifiers are of twice the width and its EMNIST is another split, so its \
          numbers are beside ours for the pattern, not for the last point.",
     );
-    for &set in FOUR.iter().chain(&[super::tasks::DIGITS]) {
-        let own: Vec<&Line> = lines.iter().filter(|l| l.word("data") == set).collect();
-        if own.is_empty() {
-            continue;
-        }
+    page.by_set(lines, |page, set, own| {
         let mut table = Table::new(&["", "upright", "transformed", "views", "the paper's"]);
         for (method, name) in METHODS {
-            let own = with(&own, "method", method);
+            let own = with(own, "method", method);
             if own.is_empty() {
                 continue;
             }
@@ -238,8 +234,6 @@ fn show(lines: &[Line], page: &mut Page) {
             let paper = paper::main(set, method).filter(|_| !also);
             table.row(vec![name.into(), up, tr, views(&own, prefix), beside(paper)]);
         }
-        page.heading(set);
         page.table(&table);
-        page.provenance(&own);
-    }
+    });
 }

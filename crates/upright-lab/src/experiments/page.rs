@@ -7,6 +7,7 @@ use upright::Share;
 use upright::internal::stats::rounded;
 
 use super::ledger::Line;
+use super::tasks::{DIGITS, FOUR};
 
 /// A page under way.
 #[derive(Default)]
@@ -72,6 +73,23 @@ impl Page {
         self.text += &line(&rules);
         for row in &table.rows {
             self.text += &line(row);
+        }
+    }
+
+    /// A part for every data set that lines are of: its heading, what is shown of its lines, and
+    /// how they were made.
+    pub(crate) fn by_set(
+        &mut self,
+        lines: &[Line],
+        mut show: impl FnMut(&mut Page, &'static str, &[&Line]),
+    ) {
+        for &set in FOUR.iter().chain(&[DIGITS]) {
+            let own: Vec<&Line> = lines.iter().filter(|l| l.word("data") == set).collect();
+            if !own.is_empty() {
+                self.heading(set);
+                show(self, set, &own);
+                self.provenance(&own);
+            }
         }
     }
 
