@@ -93,7 +93,8 @@ fn canonicalizer(lab: &Lab, task: &Task, method: &str) -> upright::Result<Canoni
     let tuned = chosen(lab, task)?;
     let model = task.model(&tuned.taps)?;
     let config = paper_config(lab, task, &model)?.with(Role::Score, tuned.score);
-    Filled::of(task, &model, lab.scale.bank)?.searching(&model, config)
+    let parts = [config.part(Role::Score).clone()];
+    Filled::for_scores(task, &model, lab.scale.bank, &parts)?.searching(&model, config)
 }
 
 /// What searches of some inputs found.

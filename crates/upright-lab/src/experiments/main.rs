@@ -127,8 +127,9 @@ impl Ready {
         let model = task.model(&chosen.taps)?;
         // What the logits alone decide needs no bank.
         let bank = if chosen.taps.is_empty() { Some(1) } else { lab.scale.bank };
-        let filled = Filled::of(task, &model, bank)?;
-        Ok(Ready { score: chosen.score.clone(), model, filled })
+        let score = chosen.score.clone();
+        let filled = Filled::for_scores(task, &model, bank, std::slice::from_ref(&score))?;
+        Ok(Ready { score, model, filled })
     }
 }
 

@@ -62,7 +62,8 @@ fn relative(own: &Canonicalizer, other: &Canonicalizer, batch: &Batch) -> uprigh
 fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {
     let model = task.model(&[Tap::auto()])?;
     let config = paper_config(lab, task, &model)?.with(Role::Search, Part::new("random"));
-    let filled = Filled::of(task, &model, lab.scale.bank)?;
+    let parts: Vec<Part> = score::TABLE.iter().map(|row| Part::new(row.name)).collect();
+    let filled = Filled::for_scores(task, &model, lab.scale.bank, &parts)?;
     let energy = filled.searching(&model, config.clone().with(Role::Score, Part::new("energy")))?;
     let batch = inputs(task)?;
     let mut found = Found::of(&config);
