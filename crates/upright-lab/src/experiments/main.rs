@@ -175,7 +175,8 @@ fn by_search(lab: &Lab, task: &Task, method: &str, ready: &Ready) -> upright::Re
     if method.starts_with("its") {
         let score = if method == "its" { "curvature" } else { "plain" };
         let tree = |count: u32| {
-            Part::new("its").word("score", score).number("hypotheses", f64::from(count))
+            let part = Part::new("its").word("score", score).flag("offset", false);
+            part.number("hypotheses", f64::from(count))
         };
         let c = filled.searching(model, config.clone())?;
         let best = best_of(lab, task, &c, &[1, 2, 3].map(tree))?;

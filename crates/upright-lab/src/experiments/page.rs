@@ -64,6 +64,13 @@ impl Page {
         let _ = write!(self.text, "\n{text}\n");
     }
 
+    /// Says so if some lines are not of the full scale.
+    pub(crate) fn warn<'a>(&mut self, mut lines: impl Iterator<Item = &'a Line>) {
+        if lines.any(|l| l.scale != "full") {
+            self.text(QUICK);
+        }
+    }
+
     pub(crate) fn table(&mut self, table: &Table) {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rules: Vec<String> =
@@ -134,6 +141,9 @@ impl Page {
         self.text
     }
 }
+
+const QUICK: &str = "*Lines of the scale `quick` are among these: few inputs, small banks. They \
+                     show that it works, not how well.*";
 
 /// The folder of drawings beside the page.
 pub(crate) const FIGURES: &str = "docs/results";

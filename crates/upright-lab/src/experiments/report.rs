@@ -61,16 +61,11 @@ fn page(results: &Path) -> Result<Page, String> {
             continue;
         }
         page.experiment(experiment.name, experiment.about);
-        if lines.iter().any(|l| l.scale != "full") {
-            page.text(QUICK);
-        }
+        page.warn(lines.iter());
         (experiment.show)(lines, &mut page);
     }
     Ok(page)
 }
-
-const QUICK: &str = "*Lines of the scale `quick` are among these: few inputs, small banks. They \
-                     show that it works, not how well.*";
 
 #[cfg(test)]
 mod tests {
