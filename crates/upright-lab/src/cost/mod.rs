@@ -116,6 +116,20 @@ fn always(
     Canonicalizer::restore(model, config, report, &states)
 }
 
+/// Bytes that a state holds.
+pub(crate) fn bytes(state: &State) -> usize {
+    use upright::internal::state::Data;
+    state
+        .tensors()
+        .values()
+        .map(|t| match &t.data {
+            Data::F16(v) => 2 * v.len(),
+            Data::F64(v) => 8 * v.len(),
+            other => 4 * other.len(),
+        })
+        .sum()
+}
+
 /// Seconds that something takes.
 fn timed<T>(work: impl FnOnce() -> upright::Result<T>) -> upright::Result<(f64, T)> {
     let start = Instant::now();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use upright::score::{self, Bank};
 use upright::{Canonicalizer, Config, Dataset, Part, Role, State, samples};
 
-use super::{Network, median, timed};
+use super::{Network, bytes, median, timed};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -114,19 +114,6 @@ fn head(outputs: &upright::Outputs, classes: usize) -> upright::Result<upright::
         .map(|_| (upright::internal::seed::unit(&mut rng) - 0.5) * scale)
         .collect();
     upright::Head::new(upright::Matrix::new(classes, width, weight)?, vec![0.0; classes])
-}
-
-fn bytes(state: &State) -> usize {
-    use upright::internal::state::Data;
-    state
-        .tensors()
-        .values()
-        .map(|t| match &t.data {
-            Data::F16(v) => 2 * v.len(),
-            Data::F64(v) => 8 * v.len(),
-            other => 4 * other.len(),
-        })
-        .sum()
 }
 
 /// A canonicalizer that always searches, with the given score.

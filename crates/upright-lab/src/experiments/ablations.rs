@@ -13,7 +13,7 @@ use super::main::judged;
 use super::material::{Material, Worth};
 use super::measure::searched;
 use super::page::{Page, Table, accuracy, with};
-use super::tasks::{DIGITS, KINDS, Task};
+use super::tasks::{KINDS, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -188,15 +188,9 @@ const GROUPS: [(&str, &str, &str); 5] = [
 
 fn show(lines: &[Line], page: &mut Page) {
     page.text("Random search, 60 evaluations, always on, the input as it is no candidate; accuracy in percent.");
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in EXPERIMENT.sets.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
-        page.heading(set);
+    page.by_set(lines, |page, set, own| {
         for (group, about, beside) in GROUPS {
-            let own = with(&own, "group", group);
+            let own = with(own, "group", group);
             let mut names: Vec<&str> = Vec::new();
             for line in &own {
                 if !names.contains(&line.word("choice")) {
@@ -214,7 +208,7 @@ fn show(lines: &[Line], page: &mut Page) {
                 page.text(beside);
             }
         }
-        if let Some(line) = with(&own, "group", "landscape").first() {
+        if let Some(line) = with(own, "group", "landscape").first() {
             let drawn: Vec<Map> = landscape::SCORES
                 .iter()
                 .filter_map(|name| {
@@ -229,6 +223,5 @@ fn show(lines: &[Line], page: &mut Page) {
                 maps("angle", "shear", &drawn),
             );
         }
-        page.provenance(&own);
-    }
+    });
 }

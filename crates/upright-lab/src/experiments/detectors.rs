@@ -7,7 +7,7 @@ use super::chart::bars;
 use super::ledger::{Found, Line};
 use super::material::{Material, Worth};
 use super::page::{Page, Table, accuracy, with};
-use super::tasks::{DIGITS, FOUR, KINDS, Task};
+use super::tasks::{FOUR, KINDS, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -70,11 +70,9 @@ fn show(lines: &[Line], page: &mut Page) {
          without numbers: kNN is best on MNIST, PC-kNN on EMNIST, kNN Mix on ModelNet10, PC-Proto \
          on TU Berlin.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
+    page.by_set(lines, |page, set, own| {
         let percent = |name: &str, count: &str| {
-            let shares = with(&own, "score", name);
+            let shares = with(own, "score", name);
             let values: Vec<f64> =
                 shares.iter().filter_map(|l| Some(l.count(count)?.percent())).collect();
             super::page::mean(&values).map(|m| m.0)
@@ -84,14 +82,11 @@ fn show(lines: &[Line], page: &mut Page) {
                 Some((n, percent(n, "tuned transformed")?, percent(n, "default transformed")?))
             })
             .collect();
-        if rows.is_empty() {
-            continue;
-        }
         rows.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
         let mut table =
             Table::new(&["", "transformed: tuned", "default", "upright: tuned", "default"]);
         for (name, ..) in &rows {
-            let own = with(&own, "score", name);
+            let own = with(own, "score", name);
             let cell = |count: &str| accuracy(&own, count);
             table.row(vec![
                 format!("`{name}`"),
@@ -101,7 +96,6 @@ fn show(lines: &[Line], page: &mut Page) {
                 cell("default upright"),
             ]);
         }
-        page.heading(set);
         page.table(&table);
         let drawn: Vec<(String, Vec<f64>)> =
             rows.iter().map(|(n, tuned, usual)| ((*n).to_string(), vec![*tuned, *usual])).collect();
@@ -110,6 +104,5 @@ fn show(lines: &[Line], page: &mut Page) {
             &format!("{set}: transformed accuracy of every score, tuned and with its defaults"),
             bars("transformed accuracy, %", &["tuned", "default"], &drawn),
         );
-        page.provenance(&own);
-    }
+    });
 }

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use upright::internal::canonicalizer::States;
 use upright::score::{self, Bank};
 use upright::{
-    Artifact, Canonicalizer, Config, Dataset, FitData, FitReport, Model, Outputs, Part, Role,
-    Silent, Tap, TuneConfig, TuneWatch,
+    Artifact, Batch, Canonicalizer, Config, Dataset, FitData, FitReport, Model, Outputs, Part,
+    Role, Silent, Tap, TuneConfig, TuneWatch,
 };
 
+use super::rows::Rows;
 use super::scale::Scale;
 use super::tasks::Task;
 use super::{Lab, folder};
@@ -174,41 +175,58 @@ fn write(path: &std::path::Path, value: &impl Serialize) -> upright::Result<()> 
     std::fs::write(path, text).map_err(|e| upright::Error::io(path, e))
 }
 
+/// What a classifier makes of rows, changed or not, and their classes.
+fn seen(
+    model: &Model,
+    rows: &Rows,
+    change: &dyn Fn(Batch<'static>) -> upright::Result<Batch<'static>>,
+) -> upright::Result<(Outputs, Vec<u32>)> {
+    let mut all: Option<Outputs> = None;
+    let mut labels = Vec::with_capacity(rows.len());
+    let numbers: Vec<usize> = (0..rows.len()).collect();
+    for chunk in numbers.chunks(CHUNK) {
+        let loaded = rows.read(chunk)?;
+        labels.extend(loaded.rows.iter().filter_map(|&r| rows.label(r)));
+        let outputs = model.run(&change(loaded.batch)?)?;
+        match &mut all {
+            None => all = Some(outputs),
+            Some(all) => all.append(&outputs)?,
+        }
+    }
+    let all = all.ok_or_else(|| upright::Error::shape("training data", "some", 0))?;
+    Ok((all, labels))
+}
+
 /// What a classifier makes of training data.
 pub(crate) struct Filled {
     pub(crate) outputs: Outputs,
     pub(crate) labels: Vec<u32>,
-    /// The same of transformed copies of some of them.
-    pub(crate) transformed: Outputs,
+    /// The same of transformed copies of some of them, where scores learn from them.
+    pub(crate) transformed: Option<Outputs>,
 }
 
 impl Filled {
     /// Runs a classifier over training data, at most so many of them.
     pub(crate) fn of(task: &Task, model: &Model, most: Option<usize>) -> upright::Result<Self> {
         let rows = task.train.some(most.unwrap_or(usize::MAX));
-        let mut filled: Option<Filled> = None;
-        let all: Vec<usize> = (0..rows.len()).collect();
-        let step = rows.len().div_ceil(COPIES).max(1);
-        for chunk in all.chunks(CHUNK) {
-            let loaded = rows.read(chunk)?;
-            let some: Vec<usize> =
-                (0..loaded.rows.len()).filter(|&i| loaded.rows[i] % step == 0).collect();
-            let outputs = model.run(&loaded.batch)?;
-            let copies = task.copies(&loaded.batch.select(&some), 42)?;
-            let transformed = model.run(&copies)?;
-            let labels = loaded.rows.iter().filter_map(|&r| rows.label(r));
-            match &mut filled {
-                None => {
-                    filled = Some(Filled { outputs, labels: labels.collect(), transformed });
-                }
-                Some(filled) => {
-                    filled.outputs.append(&outputs)?;
-                    filled.transformed.append(&transformed)?;
-                    filled.labels.extend(labels);
-                }
-            }
+        let (outputs, labels) = seen(model, &rows, &|batch| Ok(batch))?;
+        Ok(Filled { outputs, labels, transformed: None })
+    }
+
+    /// The same with what scores of some parts learn from beside it.
+    pub(crate) fn for_scores(
+        task: &Task,
+        model: &Model,
+        most: Option<usize>,
+        parts: &[Part],
+    ) -> upright::Result<Self> {
+        let mut filled = Filled::of(task, model, most)?;
+        let needs = |part: &Part| score::needs(part).is_ok_and(|n| n.transformed);
+        if parts.iter().any(needs) {
+            let rows = task.train.some(COPIES);
+            filled.transformed = Some(seen(model, &rows, &|batch| task.copies(&batch, 42))?.0);
         }
-        filled.ok_or_else(|| upright::Error::shape("training data", "some", 0))
+        Ok(filled)
     }
 
     /// Fits a score on it.
@@ -224,7 +242,7 @@ impl Filled {
     fn bank<'a>(&'a self, model: &'a Model, seed: u64) -> Bank<'a> {
         Bank {
             head: model.head(),
-            transformed: Some(&self.transformed),
+            transformed: self.transformed.as_ref(),
             seed,
             ..Bank::of(&self.outputs, &self.labels)
         }

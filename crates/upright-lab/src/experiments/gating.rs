@@ -12,7 +12,7 @@ use super::ledger::{Found, Line};
 use super::main::{chosen, paper_config};
 use super::measure::traces;
 use super::page::{Page, Table, accuracy, with};
-use super::tasks::{DIGITS, FOUR, Task};
+use super::tasks::{FOUR, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -93,7 +93,8 @@ fn canonicalizer(lab: &Lab, task: &Task, method: &str) -> upright::Result<Canoni
     let tuned = chosen(lab, task)?;
     let model = task.model(&tuned.taps)?;
     let config = paper_config(lab, task, &model)?.with(Role::Score, tuned.score);
-    Filled::of(task, &model, lab.scale.bank)?.searching(&model, config)
+    let parts = [config.part(Role::Score).clone()];
+    Filled::for_scores(task, &model, lab.scale.bank, &parts)?.searching(&model, config)
 }
 
 /// What searches of some inputs found.
@@ -157,16 +158,10 @@ fn show(lines: &[Line], page: &mut Page) {
          chosen on held-out inputs with what they promise, and what came of it on the test. A \
          promise is kept with 90 % confidence; `lost` is what the test shows, in points.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
-        page.heading(set);
+    page.by_set(lines, |page, set, own| {
         let mut curves = Vec::new();
         for (method, name) in METHODS.into_iter().chain([(SWITCH, "switching to Augm")]) {
-            let Some(line) = with(&own, "method", method).first().copied() else { continue };
+            let Some(line) = with(own, "method", method).first().copied() else { continue };
             for (kind, words) in [("plain", ""), ("margin", ", margin 0.1")] {
                 if let Some(points) = line.found.curves.get(kind) {
                     curves.push((format!("{name}{words}"), pairs(points)));
@@ -180,9 +175,8 @@ fn show(lines: &[Line], page: &mut Page) {
             &format!("{set}: upright against transformed accuracy as the threshold moves"),
             drawn("upright accuracy, %", "transformed accuracy, %", false, &curves),
         );
-        page.table(&promises(&own));
-        page.provenance(&own);
-    }
+        page.table(&promises(own));
+    });
 }
 
 fn pairs(points: &[Vec<f64>]) -> Vec<(f64, f64)> {

@@ -127,8 +127,9 @@ impl Ready {
         let model = task.model(&chosen.taps)?;
         // What the logits alone decide needs no bank.
         let bank = if chosen.taps.is_empty() { Some(1) } else { lab.scale.bank };
-        let filled = Filled::of(task, &model, bank)?;
-        Ok(Ready { score: chosen.score.clone(), model, filled })
+        let score = chosen.score.clone();
+        let filled = Filled::for_scores(task, &model, bank, std::slice::from_ref(&score))?;
+        Ok(Ready { score, model, filled })
     }
 }
 
@@ -174,7 +175,8 @@ fn by_search(lab: &Lab, task: &Task, method: &str, ready: &Ready) -> upright::Re
     if method.starts_with("its") {
         let score = if method == "its" { "curvature" } else { "plain" };
         let tree = |count: u32| {
-            Part::new("its").word("score", score).number("hypotheses", f64::from(count))
+            let part = Part::new("its").word("score", score).flag("offset", false);
+            part.number("hypotheses", f64::from(count))
         };
         let c = filled.searching(model, config.clone())?;
         let best = best_of(lab, task, &c, &[1, 2, 3].map(tree))?;
@@ -221,14 +223,10 @@ fn show(lines: &[Line], page: &mut Page) {
          paper's classifiers are of twice the width and its EMNIST is another split, so its \
          numbers are beside ours for the pattern, not for the last point.",
     );
-    for &set in FOUR.iter().chain(&[super::tasks::DIGITS]) {
-        let own: Vec<&Line> = lines.iter().filter(|l| l.word("data") == set).collect();
-        if own.is_empty() {
-            continue;
-        }
+    page.by_set(lines, |page, set, own| {
         let mut table = Table::new(&["", "upright", "transformed", "views", "the paper's"]);
         for (method, name) in METHODS {
-            let own = with(&own, "method", method);
+            let own = with(own, "method", method);
             if own.is_empty() {
                 continue;
             }
@@ -238,8 +236,6 @@ fn show(lines: &[Line], page: &mut Page) {
             let paper = paper::main(set, method).filter(|_| !also);
             table.row(vec![name.into(), up, tr, views(&own, prefix), beside(paper)]);
         }
-        page.heading(set);
         page.table(&table);
-        page.provenance(&own);
-    }
+    });
 }

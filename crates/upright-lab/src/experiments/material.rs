@@ -99,7 +99,7 @@ fn one_tap(outputs: &Outputs, tap: usize) -> Outputs {
 
 /// What scores are fitted on, tuned on and judged on.
 pub(super) struct Material {
-    bank: Vec<(Outputs, Outputs)>,
+    bank: Vec<(Outputs, Option<Outputs>)>,
     labels: Vec<u32>,
     head: Option<Head>,
     pub(super) taps: Vec<String>,
@@ -116,7 +116,8 @@ impl Material {
         let model = task.usual()?;
         let space = task.space.build()?;
         let tuning = lab.scale.tuning.of_many();
-        let filled = Filled::of(task, &model, Some(tuning.bank))?;
+        let parts: Vec<Part> = score::TABLE.iter().map(|row| Part::new(row.name)).collect();
+        let filled = Filled::for_scores(task, &model, Some(tuning.bank), &parts)?;
         let seen = |rows: &super::rows::Rows, most: usize, salt: u64| -> Result<[Seen; 2]> {
             let (batch, labels) = rows.some(most).load()?;
             let copies = task.copies(&batch, salt)?;
@@ -126,7 +127,10 @@ impl Material {
         let taps = model.taps().len().max(1);
         Ok(Material {
             bank: (0..taps)
-                .map(|t| (one_tap(&filled.outputs, t), one_tap(&filled.transformed, t)))
+                .map(|t| {
+                    let copies = filled.transformed.as_ref().map(|o| one_tap(o, t));
+                    (one_tap(&filled.outputs, t), copies)
+                })
                 .collect(),
             labels: filled.labels,
             head: model.head().cloned(),
@@ -142,7 +146,7 @@ impl Material {
         let (outputs, transformed) = &self.bank[tap];
         let bank = Bank {
             head: self.head.as_ref().filter(|_| tap == 0),
-            transformed: Some(transformed),
+            transformed: transformed.as_ref(),
             seed: self.seed,
             ..Bank::of(outputs, &self.labels)
         };

@@ -7,6 +7,7 @@ use upright::Share;
 use upright::internal::stats::rounded;
 
 use super::ledger::Line;
+use super::tasks::{DIGITS, FOUR};
 
 /// A page under way.
 #[derive(Default)]
@@ -63,6 +64,13 @@ impl Page {
         let _ = write!(self.text, "\n{text}\n");
     }
 
+    /// Says so if some lines are not of the full scale.
+    pub(crate) fn warn<'a>(&mut self, mut lines: impl Iterator<Item = &'a Line>) {
+        if lines.any(|l| l.scale != "full") {
+            self.text(QUICK);
+        }
+    }
+
     pub(crate) fn table(&mut self, table: &Table) {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rules: Vec<String> =
@@ -72,6 +80,23 @@ impl Page {
         self.text += &line(&rules);
         for row in &table.rows {
             self.text += &line(row);
+        }
+    }
+
+    /// A part for every data set that lines are of: its heading, what is shown of its lines, and
+    /// how they were made.
+    pub(crate) fn by_set(
+        &mut self,
+        lines: &[Line],
+        mut show: impl FnMut(&mut Page, &'static str, &[&Line]),
+    ) {
+        for &set in FOUR.iter().chain(&[DIGITS]) {
+            let own: Vec<&Line> = lines.iter().filter(|l| l.word("data") == set).collect();
+            if !own.is_empty() {
+                self.heading(set);
+                show(self, set, &own);
+                self.provenance(&own);
+            }
         }
     }
 
@@ -116,6 +141,9 @@ impl Page {
         self.text
     }
 }
+
+const QUICK: &str = "*Lines of the scale `quick` are among these: few inputs, small banks. They \
+                     show that it works, not how well.*";
 
 /// The folder of drawings beside the page.
 pub(crate) const FIGURES: &str = "docs/results";

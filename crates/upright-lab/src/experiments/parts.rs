@@ -6,7 +6,7 @@ use super::ledger::{Found, Line};
 use super::main::judged;
 use super::measure::always_and_gated;
 use super::page::{Page, Table, accuracy, number, with};
-use super::tasks::{DIGITS, FOUR, KINDS, Task};
+use super::tasks::{FOUR, KINDS, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -90,16 +90,9 @@ fn show(lines: &[Line], page: &mut Page) {
          What only photographs have (several kinds of copies, votes of quarter turns) is left out \
          in their own table.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
-        page.heading(set);
-        page.table(&table(&own, LEFT.iter().map(|l| (l.name, l.about))));
-        page.provenance(&own);
-    }
+    page.by_set(lines, |page, _, own| {
+        page.table(&table(own, LEFT.iter().map(|l| (l.name, l.about))));
+    });
 }
 
 /// A row for everything that was left out.

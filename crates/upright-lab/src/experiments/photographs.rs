@@ -80,9 +80,10 @@ const AVERAGED: usize = 16;
 fn scale(lab: &Lab) -> Scale {
     let mut scale = lab.scale.clone();
     if scale.name == "quick" {
-        scale.inputs = scale.inputs.min(40);
-        scale.learns = Some((1500, 300));
-        scale.calibration = 150;
+        scale.inputs = scale.inputs.min(30);
+        scale.bank = Some(1000);
+        scale.learns = Some((800, 150));
+        scale.calibration = 100;
     }
     scale
 }

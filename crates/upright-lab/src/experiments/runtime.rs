@@ -6,8 +6,7 @@
 
 use std::time::Instant;
 
-use upright::internal::state::Data;
-use upright::{Batch, Canonicalizer, Part, Role, State, Tap, score, search};
+use upright::{Batch, Canonicalizer, Part, Role, Tap, score, search};
 
 use super::fits::Filled;
 use super::ledger::{Found, Line};
@@ -15,6 +14,7 @@ use super::main::paper_config;
 use super::page::{Page, Table, number, with};
 use super::tasks::{FOUR, Task};
 use super::{Experiment, Lab, paper};
+use crate::cost::bytes;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "runtime",
@@ -62,7 +62,8 @@ fn relative(own: &Canonicalizer, other: &Canonicalizer, batch: &Batch) -> uprigh
 fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {
     let model = task.model(&[Tap::auto()])?;
     let config = paper_config(lab, task, &model)?.with(Role::Search, Part::new("random"));
-    let filled = Filled::of(task, &model, lab.scale.bank)?;
+    let parts: Vec<Part> = score::TABLE.iter().map(|row| Part::new(row.name)).collect();
+    let filled = Filled::for_scores(task, &model, lab.scale.bank, &parts)?;
     let energy = filled.searching(&model, config.clone().with(Role::Score, Part::new("energy")))?;
     let batch = inputs(task)?;
     let mut found = Found::of(&config);
@@ -94,16 +95,6 @@ fn searches(lab: &Lab, task: &Task) -> upright::Result<Found> {
         found.number(row.name, relative(&own, &random, &batch)?);
     }
     Ok(found)
-}
-
-/// Bytes that a state holds.
-fn bytes(state: &State) -> usize {
-    let size = |data: &Data| match data {
-        Data::F16(v) => 2 * v.len(),
-        Data::F64(v) => 8 * v.len(),
-        other => 4 * other.len(),
-    };
-    state.tensors().values().map(|t| size(&t.data)).sum()
 }
 
 fn show(lines: &[Line], page: &mut Page) {

@@ -35,7 +35,7 @@ pub(crate) const SCALES: &[Scale] = &[
         inputs: 100,
         bank: Some(4000),
         learns: Some((5000, 1500)),
-        calibration: 400,
+        calibration: 600,
         runs: 1,
         tuning: Tuning { samples: 60, bank: 1000, first: 4, second: 4 },
     },

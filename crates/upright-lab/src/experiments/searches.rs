@@ -13,7 +13,7 @@ use super::chart::{Curve, lines as drawn};
 use super::ledger::{Found, Line};
 use super::measure::traces;
 use super::page::{Page, Table, mean, number, with};
-use super::tasks::{DIGITS, FOUR, Task};
+use super::tasks::{FOUR, Task};
 use super::{Experiment, Lab, paper};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -140,17 +140,11 @@ fn show(lines: &[Line], page: &mut Page) {
          it, and accuracy by each. The paper's learned energy is a network trained for it, ours \
          the judge in closed form, so the means are of other energies.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
-        page.heading(set);
-        page.table(&at_sixty(&own, set));
-        let curves: Vec<Curves> = GOOD.iter().filter_map(|name| curves(&own, name)).collect();
+    page.by_set(lines, |page, set, own| {
+        page.table(&at_sixty(own, set));
+        let curves: Vec<Curves> = GOOD.iter().filter_map(|name| curves(own, name)).collect();
         if !curves.is_empty() {
-            page.table(&at_budgets(&own));
+            page.table(&at_budgets(own));
             let by = |time: bool| -> Vec<Curve> {
                 curves
                     .iter()
@@ -172,8 +166,7 @@ fn show(lines: &[Line], page: &mut Page) {
                 drawn("time, in runs of the bare classifier", accuracy, true, &by(true)),
             );
         }
-        page.provenance(&own);
-    }
+    });
 }
 
 fn percents(lines: &[&Line], count: &str) -> Option<f64> {

@@ -35,7 +35,9 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
         let tuned = chosen(lab, task)?;
         let model = task.model(&tuned.taps)?;
         let config = paper_config(lab, task, &model)?.with(Role::Score, tuned.score);
-        let oodc = Filled::of(task, &model, lab.scale.bank)?.searching(&model, config)?;
+        let parts = [config.part(Role::Score).clone()];
+        let filled = Filled::for_scores(task, &model, lab.scale.bank, &parts)?;
+        let oodc = filled.searching(&model, config)?;
         let ours = lab.ours(task)?.c;
         let test = task.test()?;
         let alone = test.kinds(&task.model(&[])?)?[1].2;

@@ -36,6 +36,7 @@ pub(super) fn show(all: &All, page: &mut Page) {
         return;
     }
     page.title("In a hurry");
+    page.warn(main.iter().copied());
     page.text(
         "Upright / transformed accuracy in percent; *views* are network runs per input of ours, \
          gated. OODC is the paper's recipe in this program, beside it what the paper has.",

@@ -6,7 +6,7 @@ use upright::Batch;
 use super::ledger::{Found, Line};
 use super::measure::gated;
 use super::page::{Page, Table, accuracy, number, with};
-use super::tasks::{DIGITS, FOUR, Task};
+use super::tasks::{FOUR, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -50,16 +50,11 @@ fn show(lines: &[Line], page: &mut Page) {
     page.text(
         "Accuracy in percent and mean network runs per input, by the share of transformed inputs.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
+    page.by_set(lines, |page, _, own| {
         let mut table =
             Table::new(&["transformed", "classifier alone", "ours, gated", "network runs"]);
         for percent in SHARES {
-            let own = with(&own, "transformed", &percent.to_string());
+            let own = with(own, "transformed", &percent.to_string());
             table.row(vec![
                 format!("{percent} %"),
                 accuracy(&own, "alone"),
@@ -67,8 +62,6 @@ fn show(lines: &[Line], page: &mut Page) {
                 number(&own, "evaluations", 2),
             ]);
         }
-        page.heading(set);
         page.table(&table);
-        page.provenance(&own);
-    }
+    });
 }

@@ -7,7 +7,7 @@ use super::ledger::{Found, Line};
 use super::main::judged;
 use super::measure::searched;
 use super::page::{Page, Table, accuracy, views, with};
-use super::tasks::{DIGITS, FOUR, KINDS, Task};
+use super::tasks::{FOUR, KINDS, Task};
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -43,20 +43,13 @@ fn show(lines: &[Line], page: &mut Page) {
          it is used up, when the judge is sure; what it used on average, upright / transformed, \
          the input as it is included, is in the last column.",
     );
-    let lines: Vec<&Line> = lines.iter().collect();
-    for &set in FOUR.iter().chain(&[DIGITS]) {
-        let own = with(&lines, "data", set);
-        if own.is_empty() {
-            continue;
-        }
+    page.by_set(lines, |page, _, own| {
         let mut table = Table::new(&["budget", "upright", "transformed", "views used"]);
         for budget in BUDGETS {
-            let own = with(&own, "budget", &budget.to_string());
+            let own = with(own, "budget", &budget.to_string());
             let [up, tr] = KINDS.map(|kind| accuracy(&own, kind));
             table.row(vec![budget.to_string(), up, tr, views(&own, "")]);
         }
-        page.heading(set);
         page.table(&table);
-        page.provenance(&own);
-    }
+    });
 }
