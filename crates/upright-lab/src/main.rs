@@ -4,6 +4,7 @@
 mod cost;
 mod fuzz;
 mod job;
+mod load;
 mod model;
 mod onnx_write;
 mod orbit;
@@ -35,6 +36,9 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run a job of very many rows and measure what it holds in memory.
     Job(job::Args),
+    /// Measure how fast a server answers.
+    #[command(subcommand)]
+    Load(load::Load),
     /// Measure how often transformed copies of one input get the same class.
     Orbit(orbit::Args),
     /// Compare every search on the same transformed inputs.
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Command::Cost(cost) => cost.run(),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Job(args) => job::run(&args),
+        Command::Load(load) => load.run(),
         Command::Orbit(args) => orbit::run(&args),
         Command::Searches(args) => searches::run(&args),
         Command::Proposals(args) => proposals::run(&args),

@@ -6,6 +6,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+/// The code of what is turned away for lack of room.
+pub const OVERLOAD: &str = "serve::overload";
+
 /// Why a request, or one file of it, is not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {

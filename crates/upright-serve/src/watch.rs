@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::app::{App, Id, Noted};
 use crate::metrics::{Endpoint, Outcome};
-use crate::refusal::Refusal;
+use crate::refusal::{OVERLOAD, Refusal};
 
 /// The header of a request's id, taken over from clients that send a plain one.
 const ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -87,7 +87,9 @@ impl Entry {
     fn end(&mut self, status: StatusCode, noted: Noted, code: &str) {
         let outcome = match status {
             StatusCode::UNAUTHORIZED => Outcome::Unauthorized,
-            StatusCode::SERVICE_UNAVAILABLE => Outcome::Shed,
+            _ if code == OVERLOAD => Outcome::Shed,
+            // Also whoever asks before the model is warm.
+            StatusCode::SERVICE_UNAVAILABLE => Outcome::Refused,
             status if status.is_server_error() => Outcome::Failed,
             status if status.is_client_error() => Outcome::Refused,
             _ => Outcome::Ok,

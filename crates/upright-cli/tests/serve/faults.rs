@@ -62,7 +62,10 @@ fn a_flood_of_chunks_is_cut_off_at_the_limit() {
     }
     let grown = server.memory().zip(before).map(|(after, before)| after - before);
     assert!(grown.is_none_or(|mib| mib < 64.0), "{grown:?}");
-    assert_eq!(server.metric("upright_requests_total", "outcome=\"refused\""), 3.0);
+    assert_eq!(
+        server.metric("upright_requests_total", "endpoint=\"predict\",outcome=\"refused\""),
+        3.0
+    );
     for (headers, body) in [
         (&[("content-length", "2000000")][..], &b""[..]),
         (&[("content-length", "99999999999999999999")], b""),

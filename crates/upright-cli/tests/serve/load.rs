@@ -4,11 +4,13 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::client::{Reply, connect, head, post, reply};
 use crate::server::{Server, agrees, digits, known, wait_for};
 
 /// Searches so long that a test can watch them.
-const LONG: [&str; 6] = ["--budget", "20000", "--search", "random", "--timeout", "120"];
+const LONG: [&str; 6] = ["--budget", "20000", "--search", "annealing", "--timeout", "120"];
 
 /// A file that is searched, and one that is not.
 fn unfamiliar() -> &'static [u8] {
@@ -46,7 +48,6 @@ fn a_burst_of_64_gets_the_bytes_of_the_command_line() {
         assert_eq!(reply.status, 200, "{}", reply.text());
         agrees(&reply.json()["predictions"][0], &known()[*which].1);
     }
-    assert_eq!(server.metric("upright_requests_total", "outcome=\"ok\","), 0.0);
     assert_eq!(
         server.metric("upright_requests_total", "endpoint=\"predict\",outcome=\"ok\""),
         64.0
@@ -73,7 +74,7 @@ fn familiar_inputs_overtake_searches() {
 fn a_deadline_is_met_by_the_best_view_so_far() {
     let server = Server::start(digits(), &LONG);
     for (path, headers) in
-        [("/v1/predict?timeout_ms=400", &[][..]), ("/v1/predict", &[("timeout-ms", "400")])]
+        [("/v1/predict?timeout_ms=1500", &[][..]), ("/v1/predict", &[("timeout-ms", "1500")])]
     {
         let start = Instant::now();
         let reply = crate::client::ask(server.address, "POST", path, headers, unfamiliar());
@@ -82,17 +83,17 @@ fn a_deadline_is_met_by_the_best_view_so_far() {
         assert_eq!(answer["truncated"], true, "{answer}");
         let spent = answer["evaluations"].as_u64().unwrap();
         assert!((2..20_001).contains(&spent), "{answer}");
-        assert!(took >= Duration::from_millis(390) && took < Duration::from_secs(5), "{took:?}");
+        assert!(took >= Duration::from_millis(1490) && took < Duration::from_secs(20), "{took:?}");
     }
     let bare = post(server.address, "/v1/predict?timeout_ms=0", unfamiliar()).json();
     let bare = &bare["predictions"][0];
-    assert_eq!((&bare["label"], &bare["truncated"]), (&bare["model_label"], &true.into()));
-    assert_eq!((&bare["verdict"], &bare["evaluations"]), (&"rejected".into(), &1.into()));
+    assert_eq!((&bare["label"], &bare["truncated"]), (&bare["model_label"], &json!(true)));
+    assert_eq!((&bare["verdict"], &bare["evaluations"]), (&json!("rejected"), &json!(1)));
     let (file, row) = familiar();
     let kept = post(server.address, "/v1/predict?timeout_ms=0", file).json();
     agrees(&kept["predictions"][0], row);
-    let request = serde_json::json!({
-        "parameters": {"timeout": 300_000},
+    let request = json!({
+        "parameters": {"timeout": 1_500_000},
         "inputs": [{"name": "image", "shape": [1], "datatype": "BYTES", "data": [
             base64::Engine::encode(&base64::engine::general_purpose::STANDARD, unfamiliar())]}],
         "outputs": [{"name": "truncated"}, {"name": "evaluations"}],
@@ -141,7 +142,7 @@ fn more_work_than_may_wait_is_turned_away_and_the_server_lives() {
     server.lives();
     // More inputs than ever fit are told so, and not to come back.
     let server = Server::start(digits(), &["--queue", "2"]);
-    let request = serde_json::json!({"inputs": [{"name": "image", "datatype": "FP32",
+    let request = json!({"inputs": [{"name": "image", "datatype": "FP32",
         "shape": [3, 1, 40, 40], "data": vec![0.0; 4800]}]});
     let reply = post(server.address, "/v2/models/model/infer", request.to_string().as_bytes());
     assert_eq!((reply.status, reply.code().as_str()), (413, "request::size"));
@@ -150,7 +151,7 @@ fn more_work_than_may_wait_is_turned_away_and_the_server_lives() {
 #[test]
 fn sigterm_lets_requests_under_way_finish_and_exits_with_0() {
     for signal in ["-TERM", "-INT"] {
-        let mut server = Server::start(digits(), &["--budget", "3000", "--search", "random"]);
+        let mut server = Server::start(digits(), &["--budget", "600", "--search", "annealing"]);
         let under_way: Vec<_> =
             (0..6).map(|_| send(&server, "/v1/predict", unfamiliar())).collect();
         wait_for("searching", || server.metric("upright_searching", "") == 6.0);

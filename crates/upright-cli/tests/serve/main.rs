@@ -5,6 +5,7 @@ mod answers;
 mod client;
 mod faults;
 mod files;
+mod independent;
 mod load;
 mod others;
 mod protocol;

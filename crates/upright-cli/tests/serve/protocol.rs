@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{ask, get, post};
-use crate::server::{Server, digits, known};
+use crate::server::{Server, digits, known, wait_for};
 
 #[test]
 fn the_server_and_its_model_describe_themselves() {
@@ -119,17 +119,24 @@ fn requests_have_ids_log_lines_and_metrics() {
     let odd = id(&[("x-request-id", "\"}, {\"a\": \"")]);
     assert!(odd.len() == 16 && odd.bytes().all(|b| b.is_ascii_hexdigit()), "{odd}");
     post(server.address, "/v1/predict", b"no image");
-    crate::server::wait_for("logged", || server.logged("request").len() == 3);
-    let lines = server.logged("request");
+    let lines = || {
+        let all = server.logged("request").into_iter();
+        all.filter(|line| line["path"] == "/v1/predict").collect::<Vec<_>>()
+    };
+    wait_for("logged", || lines().len() == 3);
+    let lines = lines();
     let row = &known()[20].1;
     assert_eq!((&lines[0]["id"], &lines[0]["status"]), (&json!("order-7"), &json!(200)));
     assert_eq!((&lines[0]["inputs"], &lines[0]["searched"]), (&json!(1), &json!(1)));
     assert_eq!(lines[0]["evaluations"], row["evaluations"]);
     assert_eq!((&lines[2]["outcome"], &lines[2]["status"]), (&json!("refused"), &json!(422)));
-    assert!(lines.iter().all(|line| line["ms"].is_number() && line["path"] == "/v1/predict"));
+    assert!(lines.iter().all(|line| line["ms"].is_number() && line["method"] == "POST"));
 
     assert_eq!(server.metric("upright_requests_total", "endpoint=\"predict\",outcome=\"ok\""), 2.0);
-    assert_eq!(server.metric("upright_requests_total", "outcome=\"refused\""), 1.0);
+    assert_eq!(
+        server.metric("upright_requests_total", "endpoint=\"predict\",outcome=\"refused\""),
+        1.0
+    );
     let decision = format!("decision={}", row["verdict"]);
     assert_eq!(server.metric("upright_gate_total", &decision), 2.0);
     let evaluations = 2.0 * row["evaluations"].as_f64().unwrap();
