@@ -14,6 +14,7 @@ fn main() -> std::io::Result<()> {
         println!("cargo:rerun-if-changed={}", path.display());
         let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         if name != "README.md" {
+            let path = path.to_string_lossy();
             let _ = writeln!(table, "    ({name:?}, include_bytes!({path:?}).as_slice()),");
         }
     }

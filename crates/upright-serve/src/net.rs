@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::options::Options;
 use crate::routes;
 
-/// Largest head of a request, in bytes.
+/// Largest head of a request, in bytes; somewhat more if it arrives at once.
 const HEAD: usize = 64 << 10;
 
 /// How often metrics are folded.

@@ -122,9 +122,12 @@ impl Entry {
                 )
             };
         }
+        // Probes come every few seconds, and what they are told is no news.
+        let probe = self.path.starts_with("/v2/health/");
         match (self.endpoint, outcome) {
             (_, Outcome::Failed) => line!(error),
             (Endpoint::Other, Outcome::Ok) => line!(debug),
+            _ if probe => line!(debug),
             _ => line!(info),
         }
     }

@@ -94,7 +94,7 @@ fn a_request_that_panics_is_a_500_and_the_server_lives() {
     let replies: Vec<(bool, u16, String)> = thread::scope(|scope| {
         let one = |i: usize| {
             scope.spawn(move || {
-                let touchy = i % 3 == 0;
+                let touchy = i.is_multiple_of(3);
                 let (status, text) = ask(address, if touchy { bad } else { good });
                 (touchy, status, text)
             })

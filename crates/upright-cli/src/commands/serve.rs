@@ -30,6 +30,9 @@ A request that a deadline cuts short is answered by the best view so far, with \
 SIGTERM and Ctrl-C let requests under way finish, then the server exits with code 0.
 Put a proxy in front for TLS. The token is what clients send as `Authorization: Bearer TOKEN`.";
 
+/// Bytes of a MiB.
+const MIB: usize = 1 << 20;
+
 /// The environment variable of the token.
 const TOKEN: &str = "UPRIGHT_TOKEN";
 
@@ -71,7 +74,8 @@ struct NetArgs {
     /// Address to listen on; 0.0.0.0 is all of them
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     host: IpAddr,
-    /// File with the token that clients must send [default: UPRIGHT_TOKEN, if it is set]
+    /// File with the token that clients must send [default: that of the environment variable
+    /// `UPRIGHT_TOKEN`, if it is set]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -132,7 +136,6 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let (c, _) = other.load(&args.model, &artifact, sizes, common)?;
     let (net, limits) = (&args.net, &args.limits);
     let usual = Options::new(name(args)?, &c);
-    const MIB: usize = 1 << 20;
     let options = Options {
         address: SocketAddr::from((net.host, net.port)),
         token: token(net.token_file.as_deref())?,

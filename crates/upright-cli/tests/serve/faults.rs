@@ -85,7 +85,7 @@ fn a_flood_of_chunks_is_cut_off_at_the_limit() {
 #[test]
 fn heads_beyond_all_reason_are_refused() {
     let server = Server::start(digits(), &[]);
-    let long = "a".repeat(100_000);
+    let long = "a".repeat(300_000);
     let many: Vec<(String, &str)> = (0..500).map(|i| (format!("x-{i}"), "a")).collect();
     let many: Vec<(&str, &str)> =
         many.iter().map(|(name, value)| (name.as_str(), *value)).collect();

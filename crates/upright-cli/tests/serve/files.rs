@@ -77,7 +77,11 @@ fn pictures_that_cannot_be_used_are_refused_with_a_reason() {
         (announced(65_535, 65_535), "input::size", "65535 x 65535 pixels, the limit is 1000000"),
         (announced(1_000_001, 1), "input::size", "1000001 x 1 pixels"),
         (announced(0, 40), "input::unreadable", ""),
-        (one.into_inner(), "input::shape", "the model wants [1, 40, 40] but the picture gives"),
+        (
+            one.into_inner(),
+            "input::shape",
+            "the model wants [N,1,40,40] but the picture gives [1,1,1,1]",
+        ),
         (whole[..whole.len() / 2].to_vec(), "input::unreadable", ""),
         (b"<svg/>".to_vec(), "input::unreadable", "not an image of a known format"),
         (vec![0; 100_000], "input::unreadable", ""),

@@ -151,7 +151,10 @@ fn more_work_than_may_wait_is_turned_away_and_the_server_lives() {
 #[test]
 fn sigterm_lets_requests_under_way_finish_and_exits_with_0() {
     for signal in ["-TERM", "-INT"] {
-        let mut server = Server::start(digits(), &["--budget", "600", "--search", "annealing"]);
+        let mut server = Server::start(
+            digits(),
+            &["--budget", "300", "--search", "annealing", "--drain", "300"],
+        );
         let under_way: Vec<_> =
             (0..6).map(|_| send(&server, "/v1/predict", unfamiliar())).collect();
         wait_for("searching", || server.metric("upright_searching", "") == 6.0);

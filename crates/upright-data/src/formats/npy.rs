@@ -282,6 +282,6 @@ mod tests {
         assert_eq!(e.code(), "data::empty");
         std::fs::write(&path, npy("<f4", false, "(2, 3)", &floats(&[0.; 6]))).unwrap();
         assert_eq!(sniff(&path), Some(Holds::One));
-        assert!(one(&path, &options(SignalKind::Cloud)).is_ok());
+        assert!(one(Content::File(&path), &options(SignalKind::Cloud)).is_ok());
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn run<'c>(c: &'c Canonicalizer, shared: &Shared, searches: &Sender<N
         }
         let look = || {
             let mut numbers = Vec::with_capacity(waiting.len() * c.model().signal().size());
-            waiting.iter().for_each(|one| numbers.extend_from_slice(&one.item));
+            for one in &waiting {
+                numbers.extend_from_slice(&one.item);
+            }
             c.look_at(&Batch::new(c.model().signal(), numbers)?)
         };
         let looked = catch_unwind(AssertUnwindSafe(look));

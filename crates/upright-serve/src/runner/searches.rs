@@ -1,7 +1,7 @@
 //! The searches of all unfamiliar inputs, which advance in step.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use upright::Canonicalizer;
@@ -52,11 +52,8 @@ pub(super) fn run<'c>(c: &'c Canonicalizer, shared: &Shared, newcomers: &Receive
             let Ok(newcomer) = newcomers.recv() else { return };
             add(&mut session, newcomer, shared);
         }
-        loop {
-            match newcomers.try_recv() {
-                Ok(newcomer) => add(&mut session, newcomer, shared),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+        while let Ok(newcomer) = newcomers.try_recv() {
+            add(&mut session, newcomer, shared);
         }
         session.give_up(Whose::is_given_up);
         shared.metrics.searching.set(session.len() as f64);
@@ -64,7 +61,9 @@ pub(super) fn run<'c>(c: &'c Canonicalizer, shared: &Shared, newcomers: &Receive
             Ok(pool) => pool.install(|| session.step(views)),
             Err(_) => session.step(views),
         };
-        over.into_iter().for_each(|(whose, outcome)| end(c, shared, whose, outcome));
+        for (whose, outcome) in over {
+            end(c, shared, whose, outcome);
+        }
         for search in session.searches() {
             if let Whose::Client(ticket) = search.tag()
                 && ticket.is_nearly_late()
@@ -125,9 +124,10 @@ fn end(c: &Canonicalizer, shared: &Shared, whose: Whose, outcome: Outcome) {
 
 /// Logs why an input has no answer; clients are told no more than that.
 pub(super) fn fault(request: &str, error: Option<upright::Error>) -> Fault {
-    match error {
-        Some(e) => tracing::error!(id = request, error = %e, "an input failed"),
-        None => tracing::error!(id = request, "an input made the model's code panic"),
+    if let Some(e) = error {
+        tracing::error!(id = request, error = %e, "an input failed");
+    } else {
+        tracing::error!(id = request, "an input made the model's code panic");
     }
     Fault
 }

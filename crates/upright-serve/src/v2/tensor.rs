@@ -100,7 +100,9 @@ fn from_json(name: &str, datatype: &str, signal: Signal, data: Data) -> Result<V
                 let message = format!("`{name}` is UINT8 but holds {odd}");
                 return Err(Refusal::bad("input::range", message, "send whole numbers 0 to 255"));
             }
-            numbers.iter_mut().for_each(|v| *v = byte(signal, *v));
+            for v in &mut numbers {
+                *v = byte(signal, *v);
+            }
         }
         _ => return Err(unknown(name, datatype)),
     }

@@ -25,7 +25,7 @@ fn config() -> Config {
 fn inputs(c: &Canonicalizer, count: usize) -> Batch<'static> {
     let digits = samples::digits(count, 9).unwrap();
     let turned = transformed_copies(digits.batch(), c.space(), &c.config().resample, 4).unwrap();
-    let item = |i: usize| if i % 2 == 0 { digits.batch().item(i) } else { turned.item(i) };
+    let item = |i: usize| if i.is_multiple_of(2) { digits.batch().item(i) } else { turned.item(i) };
     let numbers = (0..count).flat_map(item).copied().collect();
     Batch::new(turned.signal(), numbers).unwrap()
 }
@@ -95,7 +95,7 @@ fn a_search_that_is_stopped_has_the_best_so_far() {
     loop {
         let over = session.step(1);
         let best = match over.into_iter().next() {
-            Some((_, outcome)) => outcome.unwrap().unwrap(),
+            Some(((), outcome)) => outcome.unwrap().unwrap(),
             None => session.searches().next().unwrap().best(),
         };
         assert!(best.evaluations > spent || session.is_empty());
