@@ -12,7 +12,7 @@ pub const ABOUT: &str =
 const GROUPS: &[(&str, &[&str])] = &[
     ("Try it", &["demo"]),
     ("Set up", &["inspect", "check", "fit"]),
-    ("Use", &["predict"]),
+    ("Use", &["predict", "serve"]),
     ("Understand", &["eval", "report", "explain", "list"]),
     ("Parts", &["score", "warp"]),
 ];

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use image::{DynamicImage, GrayImage, ImageFormat, RgbImage};
+use image::ImageFormat;
 use upright::Signal;
+pub use upright_data::pixels as picture;
 
 use crate::report::{Failure, Result};
 
@@ -23,19 +24,4 @@ pub fn save(path: &Path, signal: Signal, item: &[f32]) -> Result<()> {
         .write_to(&mut bytes, format)
         .map_err(|e| Failure::data(path, e.to_string(), "try a .png file"))?;
     Ok(upright::internal::artifact::write_whole(path, bytes.get_ref())?)
-}
-
-/// An image item as 8-bit pixels; `None` for other signals.
-pub fn picture(signal: Signal, item: &[f32]) -> Option<DynamicImage> {
-    let Signal::Image { channels, height, width } = signal else { return None };
-    let byte = |v: f32| (v.clamp(0.0, 1.0) * 255.0).round() as u8;
-    let (w, h) = (width as u32, height as u32);
-    if channels == 1 {
-        let data = item.iter().map(|&v| byte(v)).collect();
-        return GrayImage::from_raw(w, h, data).map(DynamicImage::ImageLuma8);
-    }
-    let plane = height * width;
-    let pixel = |i: usize| (0..3).map(move |c| item[(c.min(channels - 1)) * plane + i]);
-    let data = (0..plane).flat_map(pixel).map(byte).collect();
-    RgbImage::from_raw(w, h, data).map(DynamicImage::ImageRgb8)
 }

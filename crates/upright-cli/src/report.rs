@@ -81,6 +81,9 @@ pub enum Failure {
         /// The number of the signal.
         signal: u8,
     },
+    /// A server that cannot start.
+    #[error(transparent)]
+    Serve(#[from] upright_serve::Error),
     /// Whoever reads standard output has gone; nothing is left to do.
     #[error("standard output was closed")]
     Closed,
@@ -139,6 +142,7 @@ impl Failure {
             Failure::Harm { .. } => "gate::harm",
             Failure::Job(e) => e.code(),
             Failure::Stopped { .. } => "run::stopped",
+            Failure::Serve(_) => "serve::start",
             Failure::Closed => "io",
         }
     }
@@ -166,7 +170,10 @@ impl Failure {
             }
             Failure::Job(e) => e.hint().map(hints::job).unwrap_or_default(),
             Failure::Stopped { .. } => "run the same command again to go on".into(),
-            Failure::Closed => String::new(),
+            Failure::Serve(upright_serve::Error::Bind { .. }) => {
+                "choose another `--port` (0 takes a free one) or `--host`".into()
+            }
+            Failure::Serve(_) | Failure::Closed => String::new(),
         }
     }
 
@@ -192,7 +199,8 @@ impl Failure {
                 | E::BadSetting { .. }
                 | E::NoEngine { .. },
             )
-            | Failure::Usage { .. } => 2,
+            | Failure::Usage { .. }
+            | Failure::Serve(_) => 2,
             Failure::Library(
                 E::Model { .. }
                 | E::Operators { .. }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::bytes::Content;
 use crate::formats;
 use crate::item::{Decoded, Items};
 use crate::options::Options;
@@ -36,7 +37,7 @@ impl Items for Files {
         let read = formats::one_called(path, kind).ok_or_else(|| {
             format!("no file of a known kind; supported: {}", formats::supported(kind))
         })?;
-        read(path, &self.options)
+        read(Content::File(path), &self.options)
     }
 
     fn bytes(&self) -> u64 {

@@ -58,6 +58,7 @@ mod log;
 mod names;
 mod note;
 mod options;
+mod pixels;
 mod prepare;
 mod random;
 mod skip;
@@ -68,15 +69,18 @@ use std::path::{Path, PathBuf};
 
 pub use archive::Npz;
 pub use array::{Array, Number, write_floats};
+pub use bytes::Content;
 pub use cloud::Cloud;
 pub use error::{Error, Found, Result};
 pub use formats::{
-    FORMATS, Format, Holds, Read, ReadMany, ReadOne, decode, decode_bytes, supported,
+    FORMATS, Format, Holds, Read, ReadMany, ReadOne, decode, decode_bytes, decode_item, supported,
 };
 pub use hint::Hint;
 pub use item::{Change, Decoded, Item, Set};
 pub use note::Note;
 pub use options::{Allowance, Options, Split, Want};
+#[doc(hidden)]
+pub use pixels::pixels;
 pub use prepare::{Apply, Prepare, Prepared};
 pub use skip::{Skipped, Unusable};
 pub use source::{Rows, Source};

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use tempfile::tempdir;
 use upright::{Signal, SignalKind};
 use upright_data::{
-    Allowance, Change, FORMATS, Format, Holds, Item, Options, Prepare, Read, Want, open, supported,
+    Allowance, Change, Content, FORMATS, Format, Holds, Item, Options, Prepare, Read, Want,
+    decode_item, open, supported,
 };
 
 /// Small enough for every example.
@@ -111,6 +112,28 @@ fn every_example_is_known_by_its_name_and_read() {
             assert!(is_read(format, &path) || names_missing_stacks, "{} {i}", format.name);
         }
     }
+}
+
+/// With its name and, where another format does not take it first, without.
+#[test]
+fn every_example_of_one_item_reads_from_its_bytes_as_from_its_file() {
+    let folder = tempdir().unwrap();
+    for format in FORMATS.iter().filter(|f| f.one().is_some()) {
+        for (example, &kind) in
+            (format.examples)().iter().flat_map(|e| format.kinds.iter().map(move |k| (e, k)))
+        {
+            let path = file(folder.path(), format, example);
+            let options = Options::new(Want::Inputs, signal(kind));
+            let name = path.to_string_lossy();
+            let want = (format.one().unwrap())(Content::File(&path), &options);
+            assert_eq!(decode_item(&name, example, &options), want, "{}", format.name);
+            let unnamed = decode_item("blob", example, &options);
+            assert_eq!(unnamed.ok(), want.ok(), "{} without a name", format.name);
+        }
+    }
+    let cloud = Options::new(Want::Inputs, signal(SignalKind::Cloud));
+    let e = decode_item("a.exe", b"\0\x01", &cloud).unwrap_err().to_string();
+    assert!(e.starts_with("not a file of a known kind; supported: off ply"), "{e}");
 }
 
 #[test]

@@ -41,13 +41,13 @@ pub struct Answer {
     pub logits: Vec<f32>,
 }
 
-impl Row {
-    /// The row of an answered item.
-    pub fn answered(id: String, c: &Canonicalizer, p: &Prediction) -> Self {
+impl Answer {
+    /// What a prediction says.
+    pub fn of(c: &Canonicalizer, p: &Prediction) -> Self {
         // Minus nought plus nought is nought, which prints without a sign.
         let plain = |v: f32| v + 0.0;
         let all = |v: &[f32]| v.iter().copied().map(plain).collect();
-        let answer = Answer {
+        Answer {
             label: p.label,
             class: c.model().class_name(p.label),
             rival: p.rival,
@@ -58,8 +58,14 @@ impl Row {
             evaluations: p.evaluations,
             map: all(p.map.entries()),
             logits: all(&p.logits),
-        };
-        Row { id, answer: Ok(answer) }
+        }
+    }
+}
+
+impl Row {
+    /// The row of an answered item.
+    pub fn answered(id: String, c: &Canonicalizer, p: &Prediction) -> Self {
+        Row { id, answer: Ok(Answer::of(c, p)) }
     }
 
     /// The row of an item that could not be read.

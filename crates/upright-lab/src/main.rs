@@ -5,6 +5,7 @@ mod cost;
 mod experiments;
 mod fuzz;
 mod job;
+mod load;
 mod model;
 mod onnx_write;
 mod orbit;
@@ -40,6 +41,9 @@ enum Command {
     Run(experiments::Args),
     /// Make RESULTS.md and its drawings from stored lines.
     Report(experiments::ReportArgs),
+    /// Measure how fast a server answers.
+    #[command(subcommand)]
+    Load(load::Load),
     /// Measure how often transformed copies of one input get the same class.
     Orbit(orbit::Args),
     /// Compare every search on the same transformed inputs.
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Job(args) => job::run(&args),
         Command::Run(args) => experiments::run(&args),
         Command::Report(args) => experiments::report(&args),
+        Command::Load(load) => load.run(),
         Command::Orbit(args) => orbit::run(&args),
         Command::Searches(args) => searches::run(&args),
         Command::Proposals(args) => proposals::run(&args),

@@ -114,6 +114,12 @@ impl Model {
         &self.description.preprocess
     }
 
+    /// What the model calls its input.
+    #[doc(hidden)]
+    pub fn input(&self) -> &str {
+        &self.network.input
+    }
+
     /// The output whose logits are used.
     #[doc(hidden)]
     pub fn output(&self) -> &str {

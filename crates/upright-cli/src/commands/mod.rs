@@ -13,6 +13,7 @@ pub mod predict;
 pub mod report;
 mod roles;
 mod score;
+mod serve;
 pub mod setup;
 pub mod tune;
 mod warp;
@@ -38,6 +39,9 @@ pub enum Command {
     /// Files or folders to labels, maps and verdicts
     #[command(after_long_help = predict::EXAMPLES)]
     Predict(predict::Args),
+    /// Answer over HTTP: Open Inference Protocol v2, plain files, metrics, a page
+    #[command(after_long_help = serve::EXAMPLES)]
+    Serve(Box<serve::Args>),
     /// Accuracy on upright and transformed data, before and after
     #[command(after_long_help = eval::EXAMPLES)]
     Eval(eval::Args),
@@ -67,6 +71,7 @@ impl Command {
             Command::Check(args) => check::run(args, common),
             Command::Fit(args) => fit::run(args, common),
             Command::Predict(args) => predict::run(args, common),
+            Command::Serve(args) => serve::run(args, common),
             Command::Eval(args) => eval::run(args, common),
             Command::Report(args) => report::run(args, common),
             Command::Explain(args) => explain::run(args, common),

@@ -17,7 +17,9 @@ use image::{ColorType, DynamicImage, ImageDecoder, ImageError, ImageReader, Limi
 use upright::{Picture, SignalKind};
 
 use super::{Format, Read};
+use crate::bytes::Content;
 use crate::item::{Change, Decoded, Item};
+use crate::options::Options;
 use crate::skip::Unusable;
 
 /// Most pixels an image may have.
@@ -35,10 +37,17 @@ pub(super) const FORMAT: Format = Format {
     kinds: &[SignalKind::Image],
     gz: false,
     any_name: true,
-    read: Read::One(|path, options| Ok(decoded(guarded(path, options.ignore_exif)?))),
+    read: Read::One(read),
     examples,
     ..Format::BASE
 };
+
+fn read(from: Content<'_>, options: &Options) -> Result<Decoded, Unusable> {
+    Ok(decoded(match from {
+        Content::File(path) => guarded(path, options.ignore_exif)?,
+        Content::Bytes(bytes) => guarded_bytes(bytes, options.ignore_exif)?,
+    }))
+}
 
 /// Decodes an image file, whose format is told by its content, and turns it as its EXIF
 /// orientation asks unless that is to be ignored.

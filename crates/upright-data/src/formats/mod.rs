@@ -27,7 +27,7 @@ pub(crate) use idx::read as read_idx;
 pub use image::{decode, decode_bytes};
 pub(crate) use npy::read as read_npy;
 
-use crate::bytes;
+use crate::bytes::{self, Content};
 use crate::error::Result;
 use crate::item::{Decoded, Set};
 use crate::options::Options;
@@ -96,7 +96,7 @@ pub enum Holds {
 }
 
 /// Reads a file that holds one item, or says why it must be skipped.
-pub type ReadOne = fn(&Path, &Options) -> std::result::Result<Decoded, Unusable>;
+pub type ReadOne = fn(Content<'_>, &Options) -> std::result::Result<Decoded, Unusable>;
 /// Opens a file that holds many items, or the names of files.
 pub type ReadMany = fn(&Path, &Options) -> Result<Set>;
 
@@ -166,6 +166,23 @@ pub(crate) fn one(path: &Path, kind: SignalKind) -> Option<ReadOne> {
 /// The reader of a file that someone says is a single item.
 pub(crate) fn one_called(path: &Path, kind: SignalKind) -> Option<ReadOne> {
     one(path, kind).or_else(|| of(kind).filter(|f| f.any_name).find_map(Format::one))
+}
+
+/// Reads the bytes of a file that holds one item. Its name tells the format if it is a usual
+/// one, else the bytes do.
+pub fn decode_item(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> std::result::Result<Decoded, Unusable> {
+    let (kind, from) = (options.kind(), Content::Bytes(bytes));
+    if let Some(read) = one_called(Path::new(name), kind) {
+        return read(from, options);
+    }
+    let readers = of(kind).filter_map(Format::one);
+    let mut read = readers.filter_map(|read| read(from, options).ok());
+    read.next()
+        .ok_or_else(|| format!("not a file of a known kind; supported: {}", supported(kind)).into())
 }
 
 /// The format and reader of a file that holds many items.

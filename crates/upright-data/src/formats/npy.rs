@@ -9,7 +9,7 @@ use upright::SignalKind;
 
 use super::{Format, Holds, Read};
 use crate::array::{self, Array, Number};
-use crate::bytes;
+use crate::bytes::{self, Content};
 use crate::cloud::{self, Cloud};
 use crate::error::{Error, Found, Result};
 use crate::examples::{floats, npy};
@@ -113,9 +113,15 @@ pub(crate) fn read(path: &Path) -> std::result::Result<Array, Unusable> {
 }
 
 /// The item of a file that holds one.
-fn one(path: &Path, options: &Options) -> std::result::Result<Decoded, Unusable> {
+fn one(from: Content<'_>, options: &Options) -> std::result::Result<Decoded, Unusable> {
     let kind = options.kind();
-    let array = read(path)?;
+    let array = match from {
+        Content::File(path) => read(path)?,
+        Content::Bytes(_) => {
+            let bytes = from.read(CAP)?;
+            Array::read(&bytes[..], bytes.len() as u64)?
+        }
+    };
     match *array.shape() {
         [_, c] if columns(kind).contains(&c) => {
             item(&scaled(&array, kind, 0, array.len()), kind, c)
@@ -276,6 +282,6 @@ mod tests {
         assert_eq!(e.code(), "data::empty");
         std::fs::write(&path, npy("<f4", false, "(2, 3)", &floats(&[0.; 6]))).unwrap();
         assert_eq!(sniff(&path), Some(Holds::One));
-        assert!(one(&path, &options(SignalKind::Cloud)).is_ok());
+        assert!(one(Content::File(&path), &options(SignalKind::Cloud)).is_ok());
     }
 }

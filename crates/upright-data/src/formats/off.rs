@@ -3,7 +3,6 @@
 
 use super::text::{lines, number, point, shown, words};
 use super::{Format, Read};
-use crate::bytes;
 use crate::cloud::{Cloud, FILE_CAP, Fans, capped};
 use crate::examples::texts;
 use crate::item::Item;
@@ -16,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     endings: &[".off"],
     called: "off",
     kinds: &[SignalKind::Cloud],
-    read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
+    read: Read::One(|from, _| Ok(Item::Cloud(parse(&from.read(FILE_CAP)?)?).into())),
     words: &["OFF", "COFF", "NOFF", "4OFF", "BINARY", "\n", "#"],
     examples: || {
         texts(&[

@@ -5,7 +5,6 @@ mod lzf;
 
 use super::text::{lines, number, shown};
 use super::{Format, Read};
-use crate::bytes;
 use crate::cloud::{Cloud, FILE_CAP, capped};
 use crate::item::Item;
 use crate::skip::Unusable;
@@ -17,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
     endings: &[".pcd"],
     called: "pcd",
     kinds: &[SignalKind::Cloud],
-    read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
+    read: Read::One(|from, _| Ok(Item::Cloud(parse(&from.read(FILE_CAP)?)?).into())),
     words: &[
         "FIELDS",
         "SIZE",

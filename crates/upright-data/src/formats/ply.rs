@@ -3,7 +3,6 @@
 
 use super::text::{number, shown};
 use super::{Format, Read};
-use crate::bytes;
 use crate::cloud::{Cloud, FILE_CAP, Fans, POINT_CAP, capped};
 use crate::item::Item;
 use crate::skip::Unusable;
@@ -15,7 +14,7 @@ pub(super) const FORMAT: Format = Format {
     endings: &[".ply"],
     called: "ply",
     kinds: &[SignalKind::Cloud],
-    read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
+    read: Read::One(|from, _| Ok(Item::Cloud(parse(&from.read(FILE_CAP)?)?).into())),
     words: &[
         "ascii",
         "binary_little_endian",

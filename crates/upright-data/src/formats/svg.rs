@@ -16,7 +16,6 @@ use svgtypes::{
 use upright::SignalKind;
 
 use super::{Format, Read};
-use crate::bytes;
 use crate::examples::texts;
 use crate::item::Item;
 use crate::skip::Unusable;
@@ -29,7 +28,7 @@ pub(super) const FORMAT: Format = Format {
     endings: &[".svg"],
     called: "svg",
     kinds: &[SignalKind::Strokes],
-    read: Read::One(|path, _| Ok(Item::Strokes(parse(&bytes::read(path, FILE_CAP)?)?).into())),
+    read: Read::One(|from, _| Ok(Item::Strokes(parse(&from.read(FILE_CAP)?)?).into())),
     words: &[
         "<g>",
         "</g>",

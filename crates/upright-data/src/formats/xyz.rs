@@ -23,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
     called: "xyz",
     kinds: &[SignalKind::Cloud],
     sniff,
-    read: Read::One(|path, _| Ok(Item::Cloud(parse(&bytes::read(path, FILE_CAP)?)?).into())),
+    read: Read::One(|from, _| Ok(Item::Cloud(parse(&from.read(FILE_CAP)?)?).into())),
     words: &["//", "#", ",", "\n", "\r"],
     examples: || {
         texts(&[

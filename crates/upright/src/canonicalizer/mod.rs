@@ -39,10 +39,12 @@ mod prove;
 mod replay;
 mod report;
 mod resume;
+mod session;
 mod supply;
 #[cfg(test)]
 mod tests;
 mod tune;
+mod underway;
 mod views;
 
 pub use crate::copies::transformed_copies;
@@ -54,6 +56,7 @@ pub use measure::{Answered, Posed};
 pub use orbit::{Consistency, Orbit};
 pub use presets::{PRESETS, Preset};
 pub use report::{Accuracy, Ceiling, FitReport, Transforms};
+pub use session::{Looked, Outcome, Session};
 pub use tune::{Load, TuneConfig, TuneReport, TuneWatch};
 
 /// Everything that is chosen before a fit.

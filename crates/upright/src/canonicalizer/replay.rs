@@ -133,7 +133,7 @@ impl Replay {
     fn poses(&self, c: &Canonicalizer, batch: &Batch, i: usize) -> Vec<Vec<f32>> {
         let seeded = (SEEDED * self.views as f64) as usize;
         let mut poses = vec![c.space.identity()];
-        poses.extend(c.propose(batch, i).first(seeded).into_iter().map(|p| p.pose));
+        poses.extend(c.propose(batch.item(i).into()).first(seeded).into_iter().map(|p| p.pose));
         let content = seed::of_content(self.seed, batch.item(i));
         for k in 0..(self.views + 1).saturating_sub(poses.len()) {
             poses.push(c.space.draw(&sobol(k as u32, c.space.cube(), content)));

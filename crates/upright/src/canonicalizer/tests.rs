@@ -57,7 +57,7 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
 /// What the search sees on its way from a chosen pose.
 fn refined(c: &Canonicalizer, batch: &Batch, start: &[f32]) -> Vec<Seen> {
     let see = |ask: Ask| {
-        let mut run = c.propose(batch, 0);
+        let mut run = c.propose(batch.item(0).into());
         let asked = Asked { item: 0, asks: vec![ask], proposed: &[], run: run.as_mut() };
         let mut told = c.evaluate(batch, &mut [asked]).unwrap();
         told.remove(0).evaluations.remove(0).0

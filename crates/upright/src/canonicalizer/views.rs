@@ -1,6 +1,8 @@
 //! Evaluating views: warp, model, proposer, score, in chunks that bound the
 //! memory; and the way back, from energies to poses.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::Canonicalizer;
@@ -19,6 +21,11 @@ const ROOM: usize = 16 << 20;
 
 /// What was seen at a pose, and the view's logits.
 pub(super) type Evaluation = (Seen, Vec<f32>);
+
+/// What the model makes of inputs as they are, their energies, and for each its proposer with
+/// what that suggests.
+pub(super) type Identity<'a> =
+    (Outputs, Vec<f32>, Vec<(Box<dyn proposer::Run + 'a>, Vec<Proposal>)>);
 
 /// The poses asked for of one input.
 pub(super) struct Asked<'r, 'p> {
@@ -40,32 +47,29 @@ pub(super) struct Told {
 
 impl Canonicalizer {
     /// What the proposer is told of an input before any view.
-    pub(super) fn propose<'a>(
-        &'a self,
-        batch: &'a Batch,
-        item: usize,
-    ) -> Box<dyn proposer::Run + 'a> {
-        let content = batch.item(item);
-        self.fitted.proposer.start(proposer::Brief {
-            space: &self.space,
-            signal: batch.signal(),
-            item: content,
-            seed: seed::of_content(self.config.seed, content),
-        })
+    pub(super) fn propose<'a>(&'a self, item: Cow<'a, [f32]>) -> Box<dyn proposer::Run + 'a> {
+        let seed = seed::of_content(self.config.seed, &item);
+        let signal = self.model.signal();
+        self.fitted.proposer.start(proposer::Brief { space: &self.space, signal, item, seed })
     }
 
     /// Outputs and energies of inputs as they are, and for each a proposer that was told of
     /// it, with what it suggests.
-    #[expect(clippy::type_complexity, reason = "used in two places")]
-    pub(super) fn identity<'a>(
+    pub(super) fn identity<'a>(&'a self, batch: &'a Batch) -> Result<Identity<'a>> {
+        self.identity_of(batch, |item| batch.item(item).into())
+    }
+
+    /// The same, where `content` gives the proposer the numbers of an input.
+    pub(super) fn identity_of<'a>(
         &'a self,
-        batch: &'a Batch,
-    ) -> Result<(Outputs, Vec<f32>, Vec<(Box<dyn proposer::Run + 'a>, Vec<Proposal>)>)> {
+        batch: &Batch,
+        content: impl Fn(usize) -> Cow<'a, [f32]> + Sync,
+    ) -> Result<Identity<'a>> {
         let outputs = self.model.run(batch)?;
         let read = self.fitted.taps.for_proposer(&outputs)?;
         let pose = self.space.identity();
         let runs: Vec<_> =
-            (0..batch.len()).into_par_iter().map(|item| self.propose(batch, item)).collect();
+            (0..batch.len()).into_par_iter().map(|item| self.propose(content(item))).collect();
         let wanted: Vec<_> = runs.iter().map(|run| run.reads(&pose)).collect();
         let readings = self.readings(&read, wanted);
         let runs: Vec<_> = runs

@@ -7,6 +7,8 @@
 //! input. One file per proposer; `Role::Proposer.rows()` lists them, [`add`]
 //! takes a row of one's own.
 
+use std::borrow::Cow;
+
 use crate::config::{Part, Settings};
 use crate::error::Result;
 use crate::outputs::Outputs;
@@ -125,14 +127,14 @@ pub struct Rating {
 }
 
 /// What a proposer is told of an input at the start.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Brief<'a> {
     /// Where poses lie.
     pub space: &'a Space,
     /// What the input is.
     pub signal: Signal,
-    /// Its numbers.
-    pub item: &'a [f32],
+    /// Its numbers: read where they lie, or the proposer's own where the input may go first.
+    pub item: Cow<'a, [f32]>,
     /// Seed of everything random, derived from the input's content.
     pub seed: u64,
 }

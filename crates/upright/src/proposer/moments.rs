@@ -108,7 +108,7 @@ impl Moments {
     /// At most `count` poses under which an input looks upright by its moments, those of
     /// images and strokes spread over the angles; none if its background is not plain.
     fn poses(&self, brief: &Brief<'_>, count: usize) -> Vec<Vec<f32>> {
-        let own = || shape(brief.signal, brief.item);
+        let own = || shape(brief.signal, &brief.item);
         let mut poses = match self {
             Moments::Plane { prototypes, inverter } => match own() {
                 Some(Shape::Plane(own)) => {

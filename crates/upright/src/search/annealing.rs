@@ -67,7 +67,7 @@ struct Walk<'a> {
 }
 
 impl Search for Annealing {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let count = self.chains.min(brief.budget);
         let starts = Design::Sobol.points(0..count, brief.space.cube(), brief.seed);
         Box::new(Walk {

@@ -86,7 +86,7 @@ impl Search for Bayes {
         if self.proposals { part(budget, self.first) } else { 0 }
     }
 
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
         let (points, drawn) = opening(brief, part(brief.budget, self.first), Design::Sobol);
         Box::new(Guessing {

@@ -81,7 +81,7 @@ fn make(cycles: usize, weight: f64, design: Design) -> Result<Box<dyn Search>> {
 }
 
 impl Search for Coordinate {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let share = |c| brief.budget / self.cycles + usize::from(c < brief.budget % self.cycles);
         let turns = (0..self.cycles)
             .flat_map(|c| allocate(brief.space, share(c), self.weight).into_iter().enumerate())

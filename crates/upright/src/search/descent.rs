@@ -56,7 +56,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
 }
 
 impl Search for Descent {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let steps = plan(brief.budget, self.starts);
         let points = self.design.points(0..steps.len(), brief.space.cube(), brief.seed);
         let starts = points.iter().map(|p| brief.space.draw(p)).zip(steps);

@@ -74,7 +74,7 @@ impl Search for Follow {
         1
     }
 
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let mut run = Following {
             settings: self,
             space: brief.space,

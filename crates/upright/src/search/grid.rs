@@ -37,7 +37,7 @@ struct Sweep {
 }
 
 impl Search for Grid {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let offset = |axis| if self.offset { unit(brief.seed, axis) } else { 0.0 };
         let values: Vec<_> = steps(brief.space, brief.budget)
             .into_iter()

@@ -89,7 +89,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
 }
 
 impl Search for Its {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let (hypotheses, counts) = plan(brief.space, brief.budget, self.hypotheses);
         let offset = |i| if self.offset { unit(brief.seed, i) } else { 0.0 };
         let lines = brief.space.lines();

@@ -42,7 +42,7 @@ pub trait Search: Send + Sync + std::fmt::Debug {
     }
 
     /// Begins a search for one input.
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a>;
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a>;
 }
 
 /// One search under way.
@@ -67,9 +67,9 @@ pub trait Run: Send {
     }
 }
 
-/// What a search is told at its start.
+/// What a search is told at its start. The space stays; the rest is there for the start alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Brief<'a> {
+pub struct Brief<'a, 'b> {
     /// Where to search.
     pub space: &'a Space,
     /// Seed of everything random, derived from the input's content.
@@ -77,10 +77,10 @@ pub struct Brief<'a> {
     /// How much all asks together may cost. The identity has been paid for already.
     pub budget: usize,
     /// What was seen at the identity.
-    pub raw: &'a Seen,
+    pub raw: &'b Seen,
     /// Poses that the proposer suggests, best first: from the input alone at most as many as
     /// the search wants ([`Search::first`]), then those it suggests after the identity.
-    pub proposals: &'a [Proposal],
+    pub proposals: &'b [Proposal],
     /// The energy below which a view is surely right ([`crate::score::Score::sure`]), if the
     /// score can tell.
     pub sure: Option<f32>,

@@ -18,7 +18,7 @@ pub(super) fn order(energies: &[f32]) -> Vec<usize> {
 
 /// The identity and its energy; where the domain leaves it out, the pose
 /// it is confined to, of which nothing is known yet.
-pub(super) fn home(brief: &Brief<'_>) -> (Vec<f32>, f32) {
+pub(super) fn home(brief: &Brief<'_, '_>) -> (Vec<f32>, f32) {
     let mut pose = brief.space.identity();
     if brief.space.contains(&pose) {
         return (pose, rank(brief.raw.energy));
@@ -59,7 +59,7 @@ pub(super) fn part(budget: usize, fraction: f64) -> usize {
 
 /// The first `count` poses to look at: those that are proposed, then those of a
 /// design; and how many the design gave.
-pub(super) fn opening(brief: &Brief<'_>, count: usize, design: Design) -> (Vec<Ask>, usize) {
+pub(super) fn opening(brief: &Brief<'_, '_>, count: usize, design: Design) -> (Vec<Ask>, usize) {
     let proposals = &brief.proposals[..count.min(brief.proposals.len())];
     let drawn = count - proposals.len();
     let followed = proposals.iter().enumerate().map(|(i, p)| Ask::following(p.pose.clone(), i));

@@ -36,7 +36,7 @@ struct Sampling {
 }
 
 impl Search for Random {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let points = self.design.points(0..brief.budget, brief.space.cube(), brief.seed);
         let left = points.iter().map(|p| Ask::plain(brief.space.draw(p))).collect();
         Box::new(Sampling { left })

@@ -89,7 +89,7 @@ impl Refine {
 }
 
 impl Search for Refine {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let (points, runs) = self.plan(brief.budget);
         let points = self
             .design

@@ -74,7 +74,7 @@ impl Search for Rivals {
         if self.proposals { part(budget, self.first) } else { 0 }
     }
 
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let brief = &if self.proposals { *brief } else { Brief { proposals: &[], ..*brief } };
         let mut count = part(brief.budget, self.first);
         if brief.proposals.is_empty() {

@@ -70,7 +70,7 @@ struct Flight<'a> {
 }
 
 impl Search for Swarm {
-    fn start<'a>(&'a self, brief: &Brief<'a>) -> Box<dyn Run + 'a> {
+    fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let count = self.particles.min(brief.budget);
         let particles = Design::Sobol
             .points(0..count, brief.space.cube(), brief.seed)

@@ -13,6 +13,7 @@ mod risk;
 mod roles;
 mod scores;
 mod searches;
+mod session;
 mod signals;
 
 /// Parts that search and need no copies, over the space of a signal.

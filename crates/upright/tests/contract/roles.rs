@@ -203,7 +203,7 @@ impl Search for Follow {
         1
     }
 
-    fn start<'a>(&'a self, brief: &search::Brief<'a>) -> Box<dyn search::Run + 'a> {
+    fn start<'a>(&'a self, brief: &search::Brief<'a, '_>) -> Box<dyn search::Run + 'a> {
         let mut run = Following { next: None, count: 0 };
         search::Run::suggest(&mut run, brief.proposals);
         Box::new(run)

@@ -163,7 +163,7 @@ fn poses_of_clouds_are_proposed_by_their_principal_axes() {
     let artifact = Artifact::from_bytes("a", &c.to_bytes().unwrap()).unwrap();
     let again = artifact.join(model("pointnet")).unwrap();
     let first = |c: &Canonicalizer, i: usize, count: usize| {
-        let (space, signal, item) = (c.space(), batch.signal(), batch.item(i));
+        let (space, signal, item) = (c.space(), batch.signal(), batch.item(i).into());
         c.proposer().start(Brief { space, signal, item, seed: 0 }).first(count)
     };
     for i in 0..4 {

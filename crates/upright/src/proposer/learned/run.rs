@@ -37,7 +37,7 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     pub(super) fn new(learned: &'a Learned, brief: Brief<'a>) -> Self {
-        let own = learned.frames.shape(brief.signal, brief.item);
+        let own = learned.frames.shape(brief.signal, &brief.item);
         Known {
             learned,
             brief,
@@ -52,8 +52,8 @@ impl<'a> Known<'a> {
     }
 
     fn framed(&self) -> &Framed {
-        let Brief { space, signal, item, .. } = self.brief;
-        self.framed.get_or_init(|| self.learned.frames.of(space, signal, item))
+        let Brief { space, signal, item, .. } = &self.brief;
+        self.framed.get_or_init(|| self.learned.frames.of(space, *signal, item))
     }
 
     /// Whether the view to read is the input as it is.
@@ -208,7 +208,7 @@ impl Run for Known<'_> {
     }
 
     fn reads(&self, pose: &[f32]) -> Option<Vec<f32>> {
-        let Brief { signal, item, space, .. } = self.brief;
+        let Brief { signal, ref item, space, .. } = self.brief;
         if let Some(votes) = &self.votes {
             return (!votes.saw(pose)).then(Vec::new);
         }

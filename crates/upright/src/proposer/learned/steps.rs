@@ -154,7 +154,7 @@ impl Seen {
             let (Some(readings), Some(made_by)) = (&readings, linear(&space.map(pose))) else {
                 continue;
             };
-            let brief = Brief { space, signal, item: copies.item(item), seed: 0 };
+            let brief = Brief { space, signal, item: copies.item(item).into(), seed: 0 };
             let known = Known::new(learned, brief);
             let found = known.proposals(readings.row(item)).into_iter().take(PROPOSALS);
             views.extend(found.map(|proposal| Shown { item, proposal, made_by }));
