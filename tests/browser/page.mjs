@@ -62,7 +62,7 @@ async function host(serves) {
           return json({ predictions: [{ name, error: { code: "not-an-image", message: "not an image", hint: "send a PNG" } }] });
         }
         json({ predictions: [{ name, label: 1, class: "right", model_label: 0, model_class: "left",
-          rival: 0, verdict: "accepted", energy_before: 2.5, energy_after: -4.25, evaluations: 3,
+          rival: 0, verdict: "accepted", energy_before: 2.5, energy_after: -4.5, evaluations: 3,
           map: [0, -1, 0, 1, 0, 0], truncated: false, view: DOT }] });
       });
     }
@@ -355,7 +355,7 @@ plain.close();
   await page.waitForFunction(() => document.querySelectorAll("#results li").length === 2);
   assert.ok(await page.$("#results li.failed"), "what is no image is refused in words");
   if (!given) {
-    assert.match(await text(page, "#results li:last-child .words"), /^right.*left.*2\.5 → −4\.2.*3 forward/);
+    assert.match(await text(page, "#results li:last-child .words"), /^right.*left.*2\.5 → −4\.5.*3 forward/);
     assert.equal((await page.$$("#results li:last-child img")).length, 2, "the image and its view");
     await page.evaluate((bytes) => {
       const data = new DataTransfer();

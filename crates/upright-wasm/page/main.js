@@ -52,6 +52,7 @@ async function choose(subject) {
     if (on) byId("work").setAttribute("aria-labelledby", tab.id);
   }
   current = subject;
+  document.body.dataset.still = "no";
   if (!scenes[subject]) await open(subject);
   if (current !== subject) return;
   const scene = shown();

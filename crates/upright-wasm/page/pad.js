@@ -39,7 +39,7 @@ function makePad(canvas, changed) {
       context.stroke();
     }
     if (solid()) {
-      paint.cloud(context, scene.drawn, scene.rotation, [h, h], h, ink, 1);
+      paint.cloud(context, scene.drawn, scene.rotation, [h, h], h, ink);
     } else {
       const spots = corners.map(([x, y]) => plane.apply(scene.matrix, x, y).map((v) => h + h * v));
       context.setLineDash([3, 5]);

@@ -80,7 +80,7 @@ const paint = {
   },
 
   // Points under a rotation, as the viewer sees them; the nearer the darker and larger.
-  cloud(context, points, rotation, [cx, cy], half, colour, faint) {
+  cloud(context, points, rotation, [cx, cy], half, colour) {
     const seen = space.times(space.viewer, rotation);
     const all = [];
     for (let i = 0; i < points.length; i += 3) {
@@ -88,12 +88,13 @@ const paint = {
     }
     all.sort((a, b) => b[1] - a[1]);
     context.fillStyle = colour;
+    const radius = Math.max(1.2, half * 0.017);
     for (const [x, y, z] of all) {
       const by = 3.4 / (3.4 + y);
       const near = Math.max(0, Math.min(1, 0.5 - y / 1.8));
-      context.globalAlpha = faint * (0.16 + 0.84 * near * near);
+      context.globalAlpha = 0.28 + 0.72 * near;
       context.beginPath();
-      context.arc(cx + half * x * by * 0.8, cy - half * z * by * 0.8, half * 0.015 * by * (0.8 + 0.6 * near), 0, 7);
+      context.arc(cx + half * x * by * 0.8, cy - half * z * by * 0.8, radius * by * (0.75 + 0.5 * near), 0, 7);
       context.fill();
     }
     context.globalAlpha = 1;
@@ -104,6 +105,6 @@ const paint = {
     const [x, y, width] = box;
     if (facts.signal === "image") paint.pixels(context, item, facts.shape[1], box, colour);
     else if (facts.signal === "strokes") paint.path(context, item, box, colour, false);
-    else paint.cloud(context, item, space.identity, [x + width / 2, y + width / 2], width / 2, colour, 1);
+    else paint.cloud(context, item, space.identity, [x + width / 2, y + width / 2], width / 2, colour);
   },
 };

@@ -4,7 +4,7 @@ const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 const number = (v, digits = 1) => v.toFixed(digits).replace("-", "\u2212");
 const percent = (v) => `${v > 0.995 && v < 1 ? ">99" : Math.round(100 * v)} %`;
 
-const energies = { low: -8, high: 9 };
+const energies = { low: -12, high: 9 };
 const along = (energy) =>
   Math.max(0, Math.min(1, (energy - energies.low) / (energies.high - energies.low)));
 
@@ -43,7 +43,7 @@ function drawSnap(canvas, scene, share) {
   const colour = paint.colour("--ink");
   if (scene.facts.signal === "cloud") {
     const back = space.between(space.transpose(looked.map), share);
-    paint.cloud(context, scene.drawn, space.times(back, scene.rotation), middle, half * 1.1, colour, 1);
+    paint.cloud(context, scene.drawn, space.times(back, scene.rotation), middle, half, colour);
   } else {
     const [a, b, , c, d] = looked.map;
     const back = plane.between(plane.inverse([a, b, c, d]), share);

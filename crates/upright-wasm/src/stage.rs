@@ -7,8 +7,8 @@ use upright::internal::samples::{
 };
 use upright::search::Seen;
 use upright::{
-    Batch, Canonicalizer, Map, Part, Prediction, Result, Role, SignalKind, Trace, Verdict, View,
-    warp,
+    Batch, Canonicalizer, Error, Map, Part, Prediction, Result, Role, SignalKind, Trace, Verdict,
+    View, warp,
 };
 
 use crate::subject::Subject;
@@ -139,7 +139,11 @@ impl Stage {
     }
 
     fn batch<'a>(&self, input: &'a [f32]) -> Result<Batch<'a>> {
-        Batch::borrowed(self.fitted.model().signal(), input)
+        let signal = self.fitted.model().signal();
+        if input.len() != signal.size() {
+            return Err(Error::shape("input", signal.size(), input.len()));
+        }
+        Batch::borrowed(signal, input)
     }
 
     fn chosen(&self, chosen: &Chosen) -> Result<Canonicalizer> {
@@ -159,14 +163,11 @@ impl Stage {
         let batch = self.batch(input)?;
         let (outputs, energies) = c.raw(&batch)?;
         let look = Look { energy: energies[0], label: outputs.labels()[0] };
-        let trace = match c.gate().search(look) {
-            true => c.trace(&batch)?.into_iter().next(),
-            false => None,
-        };
-        let trace = trace.unwrap_or_else(|| {
-            let raw = Seen::new(c.space().identity(), look.energy, look.label);
-            Trace::new(raw, outputs.logits.row(0).to_vec())
-        });
+        let raw = Seen::new(c.space().identity(), look.energy, look.label);
+        let mut trace = Trace::new(raw, outputs.logits.row(0).to_vec());
+        if c.gate().search(look) {
+            trace = c.trace(&batch)?.remove(0);
+        }
         Ok(looked(&c, &trace, c.decide(&trace)))
     }
 
@@ -215,6 +216,7 @@ fn looked(c: &Canonicalizer, trace: &Trace, prediction: Prediction) -> Looked {
         map: space.map(&s.pose).entries().to_vec(),
         place: landscape::place(space, &prediction.pose, &s.pose),
     };
+    let views = seen.map(viewed).collect();
     Looked {
         model: probabilities(&trace.raw_logits),
         answer: probabilities(&prediction.logits),
@@ -226,8 +228,8 @@ fn looked(c: &Canonicalizer, trace: &Trace, prediction: Prediction) -> Looked {
         energy_after: prediction.energy_after,
         evaluations: prediction.evaluations,
         map: prediction.map.entries().to_vec(),
-        pose: prediction.pose.clone(),
-        views: seen.map(viewed).collect(),
+        pose: prediction.pose,
+        views,
         answered,
     }
 }

@@ -72,7 +72,9 @@ fn a_landscape_is_a_row_of_numbers_at_a_time() {
 fn what_does_not_fit_is_an_error() {
     let stage = open(Subject::Digits);
     let chosen = Chosen { budget: 8, tau: None };
-    assert!(stage.look(&[0.0; 7], &chosen).is_err());
+    for size in [0, 7, 3200] {
+        assert!(stage.look(&vec![0.0; size], &chosen).is_err(), "{size} numbers");
+    }
     assert!(stage.views(&[0.0; 1600], &[f32::NAN; 6]).is_err());
     assert!(Stage::open(Subject::Digits, b"no artifact").is_err());
     assert!(Subject::parse("letters").unwrap_err().to_string().contains("digits, strokes, solids"));

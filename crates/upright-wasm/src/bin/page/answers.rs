@@ -6,39 +6,47 @@ use upright::internal::seed::sobol;
 use upright::{Result, Space, Verdict};
 use upright_wasm::{Chosen, Looked, Stage, Subject};
 
+use crate::{artifact, place, read, write};
+
 /// Where the answers are stored.
-pub(crate) const PLACE: &str = "fitted/answers.json";
+const PLACE: &str = "fitted/answers.json";
 
 /// An input, every other one transformed, and what came of it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Answer {
-    pub(crate) subject: String,
-    pub(crate) class: u32,
-    pub(crate) seed: u32,
+struct Answer {
+    subject: String,
+    class: u32,
+    seed: u32,
     /// From the input to the sample that it was made of.
-    pub(crate) map: Vec<f32>,
-    pub(crate) model_label: u32,
-    pub(crate) label: u32,
-    pub(crate) verdict: Verdict,
-    pub(crate) energy_before: f32,
-    pub(crate) energy_after: f32,
-    pub(crate) evaluations: usize,
+    map: Vec<f32>,
+    model_label: u32,
+    label: u32,
+    verdict: Verdict,
+    energy_before: f32,
+    energy_after: f32,
+    evaluations: usize,
 }
 
 fn count(subject: Subject) -> u32 {
     if subject == Subject::Digits { 200 } else { 60 }
 }
 
-/// The answers of all subjects as JSON, a line each.
-pub(crate) fn all(stages: &[(Subject, Stage)]) -> Result<String> {
+/// Writes down what all subjects answer, a line for each input.
+pub(crate) fn run() -> std::result::Result<(), String> {
     let mut lines = Vec::new();
-    for (subject, stage) in stages {
-        for i in 0..count(*subject) {
-            let answer = answer(stage, *subject, i, &map(stage.fitted().space(), i))?;
+    for subject in Subject::ALL {
+        let artifact = read(&artifact(subject))?;
+        for answer in answers(subject, &artifact).map_err(|e| e.to_string())? {
             lines.push(serde_json::to_string(&answer).unwrap_or_default());
         }
     }
-    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+    write(&place(PLACE), format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
+}
+
+fn answers(subject: Subject, artifact: &[u8]) -> Result<Vec<Answer>> {
+    let stage = Stage::open(subject, artifact)?;
+    let space = stage.fitted().space();
+    (0..count(subject)).map(|i| answer(&stage, subject, i, &map(space, i))).collect()
 }
 
 fn map(space: &Space, i: u32) -> Vec<f32> {
@@ -47,7 +55,7 @@ fn map(space: &Space, i: u32) -> Vec<f32> {
 }
 
 /// What comes of sample `i` of a subject under a map.
-pub(crate) fn answer(stage: &Stage, subject: Subject, i: u32, map: &[f32]) -> Result<Answer> {
+fn answer(stage: &Stage, subject: Subject, i: u32, map: &[f32]) -> Result<Answer> {
     let (class, seed) = (i % subject.classes().len() as u32, i);
     let input = stage.views(&stage.input(&stage.take(class, seed)), map)?;
     let chosen = Chosen { budget: stage.facts().budget, tau: None };
@@ -77,11 +85,11 @@ mod tests {
     /// The artifacts load, and the library answers as it did when the page was made.
     #[test]
     fn the_page_answers_as_the_library_does() {
-        let text = std::fs::read_to_string(crate::place(PLACE)).unwrap();
+        let text = String::from_utf8(read(&place(PLACE)).unwrap()).unwrap();
         let stored: Vec<Answer> = serde_json::from_str(&text).unwrap();
         let mut right = 0;
         for subject in Subject::ALL {
-            let artifact = crate::read(&crate::artifact(subject)).unwrap();
+            let artifact = read(&artifact(subject)).unwrap();
             let stage = Stage::open(subject, &artifact).expect(STALE);
             let own: Vec<&Answer> = stored.iter().filter(|a| a.subject == subject.name()).collect();
             assert_eq!(own.len(), count(subject) as usize, "{STALE}");

@@ -1,12 +1,12 @@
 //! The artifacts of the page's classifiers.
 
+use upright::internal::state::Data;
 use upright::{
     Canonicalizer, Config, FitData, Model, ModelOptions, Part, Reduce, Role, Silent, Tap,
 };
-use upright::internal::state::Data;
-use upright_wasm::{Stage, Subject};
+use upright_wasm::Subject;
 
-use crate::{answers, artifact, place, read, write};
+use crate::{answers, artifact, write};
 
 /// Samples to fit on, and their seed: the classifiers were trained on others.
 const SAMPLES: usize = 6000;
@@ -14,22 +14,16 @@ const SEED: u64 = 11;
 
 /// Fits the named subjects, by default all, and writes down what all answer.
 pub(crate) fn run(names: &[&str]) -> Result<(), String> {
-    for name in names {
-        Subject::parse(name).map_err(|e| e.to_string())?;
+    let named = names.iter().map(|name| Subject::parse(name).map_err(|e| e.to_string()));
+    let named: Vec<Subject> = named.collect::<Result<_, _>>()?;
+    let wanted = |s: &Subject| named.is_empty() || named.contains(s);
+    for subject in Subject::ALL.into_iter().filter(wanted) {
+        let c = fit(subject).map_err(|e| e.to_string())?;
+        println!("{}", c.report().advice().1);
+        let bytes = rounded(&c).and_then(|c| c.to_bytes()).map_err(|e| e.to_string())?;
+        write(&artifact(subject), &bytes)?;
     }
-    let mut stages = Vec::new();
-    for subject in Subject::ALL {
-        if names.is_empty() || names.contains(&subject.name()) {
-            let c = fit(subject).map_err(|e| e.to_string())?;
-            println!("{}", c.report().advice().1);
-            let bytes = rounded(&c).and_then(|c| c.to_bytes()).map_err(|e| e.to_string())?;
-            write(&artifact(subject), &bytes)?;
-        }
-        let bytes = read(&artifact(subject))?;
-        stages.push((subject, Stage::open(subject, &bytes).map_err(|e| e.to_string())?));
-    }
-    let text = answers::all(&stages).map_err(|e| e.to_string())?;
-    write(&place(answers::PLACE), text.as_bytes())
+    answers::run()
 }
 
 /// Most features that are read at two thirds and at nine tenths of a network: fewer than usual,
@@ -37,7 +31,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), String> {
 fn features(subject: Subject) -> [usize; 2] {
     match subject {
         Subject::Digits => [600, 300],
-        Subject::Strokes | Subject::Solids => [300, 300],
+        Subject::Strokes => [300, 300],
+        Subject::Solids => [64, 64],
     }
 }
 
@@ -87,16 +82,6 @@ fn single(v: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn throwaway() {
-        for subject in Subject::ALL {
-            if !std::fs::exists(format!("/tmp/w/raw/{}.upright", subject.name())).unwrap() { continue; }
-            let raw = std::fs::read(format!("/tmp/w/raw/{}.upright", subject.name())).unwrap();
-            let got = rounded(&subject.canonicalizer(&raw).unwrap()).unwrap().to_bytes().unwrap();
-            std::fs::write(format!("/tmp/w/tools/{}.upright", subject.name()), got).unwrap();
-        }
-    }
 
     #[test]
     fn rounding_keeps_the_first_digits() {

@@ -1,6 +1,6 @@
-//! Makes the page: `fit` fits its classifiers and writes down what they answer,
-//! `assemble` puts everything into one file. In between, `build` beside this
-//! crate compiles the wasm.
+//! Makes the page: `fit` fits its classifiers and writes down what they answer
+//! (`answers` does the latter alone), `assemble` puts everything into one file.
+//! In between, `build` beside this crate compiles the wasm.
 #![allow(clippy::print_stdout)] // a command-line tool reports on standard output
 
 mod answers;
@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use upright_wasm::Subject;
 
 const USAGE: &str = "usage: upright-page fit [SUBJECT..]
+       upright-page answers
        upright-page assemble CORE.wasm GLUE.js";
 
 fn main() -> ExitCode {
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["fit", ref names @ ..] => fit::run(names),
+        ["answers"] => answers::run(),
         ["assemble", wasm, glue] => assemble::run(wasm.as_ref(), glue.as_ref()),
         _ => Err(USAGE.into()),
     };
