@@ -230,6 +230,7 @@ plain.close();
   await page.keyboard.press("Enter");
   await settled(page);
   assert.equal((await said(page)).own, "7");
+  assert.match(await text(page, "#spoken"), /^Model alone: \d\. With upright: 7\./);
   await page.focus("#tau");
   await page.keyboard.press("End");
   await settled(page);

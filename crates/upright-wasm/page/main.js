@@ -130,7 +130,14 @@ function changed(settled) {
   clearTimeout(later);
   document.body.dataset.still = "no";
   next = { scene, settled: settled || (next?.settled ?? false) };
-  document.body.classList.toggle("empty", !scene.drawn.length);
+  const empty = !scene.drawn.length;
+  document.body.classList.toggle("empty", empty);
+  if (empty) {
+    scene.ring = scene.looked = null;
+    byId("busy").textContent = "Write a digit here";
+    byId("busy").hidden = false;
+    pad.draw();
+  }
   if (!busy) look();
 }
 
@@ -144,6 +151,7 @@ async function look() {
       const looked = await core.look(scene.subject, {
         drawn: posed(scene), budget: scene.budget, tau: scene.tau,
       });
+      if (!scene.drawn.length) continue;
       scene.looked = looked;
       scene.land = null;
       if (scene !== shown()) continue;
@@ -169,7 +177,7 @@ function show(scene, settled) {
 function repaint() {
   pad.draw();
   const scene = shown();
-  if (scene?.looked && scene.drawn.length) {
+  if (scene?.looked) {
     snap(scene, false);
     showViews(scene, false);
     drawLandscape(scene);
@@ -284,5 +292,5 @@ new ResizeObserver(repaint).observe(byId("pad"));
 
 choose("digits").then(() => {
   byId("about").textContent =
-    `upright ${shown().facts.version}. The same code as in the library, compiled to WebAssembly; nothing leaves this page.`;
+    `upright ${shown().facts.version}. The same code as in the library, compiled to WebAssembly; what you draw stays in this page.`;
 }).catch(fail);

@@ -79,6 +79,10 @@ function showAnswers(scene, settled) {
   }[looked.verdict];
   showAnswer(byId("own"), scene, looked.label, looked.answer, `${became} ${spent}`);
   snap(scene, settled);
+  if (settled) {
+    const [bare, own] = [looked.model_label, looked.label].map((l) => scene.facts.classes[l]);
+    byId("spoken").textContent = `Model alone: ${bare}. With upright: ${own}. ${became}`;
+  }
 }
 
 function showGate(scene) {
