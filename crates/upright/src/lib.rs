@@ -327,8 +327,8 @@ pub mod internal {
     }
     pub mod samples {
         pub use crate::samples::glyphs::{Glyph, NAMES, SIZE, draw, render};
-        pub use crate::samples::solids::{CLOUD_POINTS, SOLID_NAMES};
-        pub use crate::samples::strokes::STROKE_LENGTH;
+        pub use crate::samples::solids::{CLOUD_POINTS, SOLID_NAMES, solid};
+        pub use crate::samples::strokes::{STROKE_LENGTH, sequence};
     }
 }
 

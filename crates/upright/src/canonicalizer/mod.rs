@@ -242,7 +242,8 @@ impl Canonicalizer {
     }
 
     /// What the fitted parts store; [`Canonicalizer::restore`] takes it back.
-    pub(crate) fn states(&self) -> States {
+    #[doc(hidden)]
+    pub fn states(&self) -> States {
         self.fitted.states()
     }
 

@@ -231,9 +231,10 @@ impl<T: Send, F: Fn(Lane, usize) -> Result<T> + Sync> Job<'_, T, F> {
 }
 
 /// Does what may wait for others on a thread that rayon does not know: a worker of rayon that
-/// waits takes up other work, which may then wait for the worker itself.
+/// waits takes up other work, which may then wait for the worker itself. Where there are no
+/// threads, as in a browser, nothing waits.
 pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    if rayon::current_thread_index().is_none() {
+    if cfg!(target_family = "wasm") || rayon::current_thread_index().is_none() {
         return work();
     }
     thread::scope(|scope| {

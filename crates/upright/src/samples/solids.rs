@@ -42,7 +42,7 @@ pub fn solids(count: usize, seed: u64) -> Result<Samples<'static>> {
 
 /// Points on a solid of class `label % 10` as rows `(x, y, z)`, z up, centred on its box, its
 /// largest extent between 1.6 and 2. The same arguments give the same bits.
-pub(crate) fn solid(label: u32, seed: u64, points: usize) -> Vec<f32> {
+pub fn solid(label: u32, seed: u64, points: usize) -> Vec<f32> {
     let label = label % SOLID_NAMES.len() as u32;
     let mut hand = Hand::new(seed, u64::from(label), 3);
     let surface = SHAPES[label as usize](&mut hand);

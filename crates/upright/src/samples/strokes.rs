@@ -32,7 +32,7 @@ pub fn strokes(count: usize, seed: u64) -> Result<Samples<'static>> {
 /// A glyph as `length` rows `(x, y, pen)` in the coordinates of [`Glyph::strokes`]; pen is 1 at
 /// a stroke's first point, 0 at its others and -1 in the padding, whose x and y are 0. Strokes
 /// that do not fit even as their two ends are left out.
-pub(crate) fn sequence(glyph: &Glyph, length: usize) -> Vec<f32> {
+pub fn sequence(glyph: &Glyph, length: usize) -> Vec<f32> {
     let lengths: Vec<f32> = glyph.strokes.iter().map(|s| path_length(s)).collect();
     let parts = |step: f32| lengths.iter().map(move |l| 1.max((l / step).round() as usize));
     let mut step = STEP;
