@@ -195,6 +195,7 @@ impl Failure {
             | Failure::Usage { .. } => 2,
             Failure::Library(
                 E::Model { .. }
+                | E::OpenInput { .. }
                 | E::Operators { .. }
                 | E::Engine { .. }
                 | E::NoTap { .. }

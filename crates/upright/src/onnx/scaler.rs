@@ -1,13 +1,23 @@
-//! The scaling that pipelines of scikit-learn put before a network, in standard
-//! operators.
+//! What pipelines of scikit-learn put around a network, in standard operators:
+//! the scaling before it, the names of classes behind it.
 
 use super::proto::{GraphProto, NodeProto, data_type};
-use super::write::{bytes, int, node, stored};
+use super::write::{bytes, int, node, port, stored};
 
-/// Writes every `ai.onnx.ml` Scaler, `(x - offset) scale`, as Cast, Sub and Mul.
+/// The domain of these operators.
+const DOMAIN: &str = "ai.onnx.ml";
+
+/// Writes every Scaler, `(x - offset) scale`, as Cast, Sub and Mul, and gives the tensor of
+/// probabilities that a `ZipMap` would make a list of dictionaries of.
 pub(super) fn standard(graph: &mut GraphProto) {
     let mut nodes = Vec::with_capacity(graph.node.len());
     for old in std::mem::take(&mut graph.node) {
+        if old.domain.as_deref() == Some(DOMAIN) && old.op() == "ZipMap" && old.input.len() == 1 {
+            nodes.push(node("Identity", &[&old.input[0]], old.out(), vec![]));
+            let named = graph.output.iter_mut().filter(|v| v.name.as_deref() == Some(old.out()));
+            named.for_each(|v| *v = port(old.out(), None));
+            continue;
+        }
         let Some((offset, scale)) = settings(&old) else {
             nodes.push(old);
             continue;
@@ -28,7 +38,7 @@ pub(super) fn standard(graph: &mut GraphProto) {
 
 /// Offsets and scales, one of each or one per column.
 fn settings(node: &NodeProto) -> Option<(Vec<f32>, Vec<f32>)> {
-    let classic = node.domain.as_deref() == Some("ai.onnx.ml") && node.op() == "Scaler";
+    let classic = node.domain.as_deref() == Some(DOMAIN) && node.op() == "Scaler";
     let numbers = |name: &str| node.attr(name).map(|a| a.floats.clone()).filter(|v| !v.is_empty());
     (classic && node.input.len() == 1).then_some(())?;
     Some((numbers("offset")?, numbers("scale")?))
@@ -41,21 +51,26 @@ mod tests {
     use crate::onnx::build;
     use crate::onnx::proto::AttributeProto;
 
-    /// (3 - 1) * 2, (5 - 2) * 0.5.
+    /// (3 - 1) * 2, (5 - 2) * 0.5, given as a tensor.
     #[test]
-    fn a_scaler_is_a_difference_and_a_product() {
+    fn a_scaler_is_a_difference_and_a_product_and_dictionaries_are_a_tensor() {
         let floats = |name: &str, all: &[f32]| AttributeProto {
             name: Some(name.into()),
             r#type: Some(6),
             floats: all.to_vec(),
             ..Default::default()
         };
-        let scaler = NodeProto {
-            domain: Some("ai.onnx.ml".into()),
-            attribute: vec![floats("offset", &[1.0, 2.0]), floats("scale", &[2.0, 0.5])],
-            ..build::node("Scaler", &["x"], "y")
+        let classic = |op: &str, from: &str, to: &str| NodeProto {
+            domain: Some(DOMAIN.into()),
+            ..build::node(op, &[from], to)
         };
-        let graph = build::graph(&build::model(&[1, 2], vec![scaler], vec![]));
+        let mut scaler = classic("Scaler", "x", "s");
+        scaler.attribute = vec![floats("offset", &[1.0, 2.0]), floats("scale", &[2.0, 0.5])];
+        let nodes = vec![scaler, classic("ZipMap", "s", "y")];
+        let mut model = build::model(&[1, 2], nodes, vec![]);
+        model.graph.as_mut().unwrap().output[0].r#type = None;
+        let graph = build::graph(&model);
+        assert_eq!(graph.outputs()[0].element, "float");
         let y = engine::load("rten", &graph, &["y".into()], Some(1)).unwrap();
         let y = y.run(&[Input { name: "x", shape: &[1, 2], data: &[3.0, 5.0] }], &[0]).unwrap();
         assert_eq!(&y[0].data[..], [4.0, 1.5]);
