@@ -26,6 +26,12 @@ pub fn words(hint: &Hint) -> String {
         Hint::NameClasses => "give `--classes classes.txt` (order of model outputs) or \
                               `--allow-missing-classes`"
             .into(),
+        Hint::ListClasses => {
+            "write the names of all classes into a file, one per line in the order \
+                              of the model's outputs, and give `--classes FILE`; with \
+                              `--allow-missing-classes` where there are no data of some"
+                .into()
+        }
         Hint::GiveSupported { kind, heic } => {
             let heic = if *heic { "; convert HEIC first" } else { "" };
             format!("supported: {}{heic}", supported(*kind))
@@ -175,6 +181,7 @@ mod tests {
         for (hint, flag) in [
             (Hint::GiveLabels, "--labels"),
             (Hint::NameClasses, "--classes"),
+            (Hint::ListClasses, "--classes FILE"),
             (Hint::ChooseSplit, "--split"),
             (Hint::OtherSplit { files: true }, "--split"),
             (Hint::Tolerate, "--max-errors"),

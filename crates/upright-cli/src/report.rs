@@ -203,6 +203,7 @@ impl Failure {
             | Failure::Serve(_) => 2,
             Failure::Library(
                 E::Model { .. }
+                | E::OpenInput { .. }
                 | E::Operators { .. }
                 | E::Engine { .. }
                 | E::NoTap { .. }

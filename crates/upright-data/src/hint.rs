@@ -32,6 +32,9 @@ pub enum Hint {
     },
     /// List the class names in the order of the model's outputs, or accept that some are missing.
     NameClasses,
+    /// List the class names in the order of the model's outputs: which of them are missing cannot
+    /// be told otherwise.
+    ListClasses,
     /// Give files that can hold items of this kind.
     GiveSupported {
         /// The kind.
@@ -73,6 +76,7 @@ impl Error {
             Error::NoClasses { folder, kind, .. } => {
                 Hint::ClassFolders { folder: folder.clone(), ending: formats::usual(*kind) }
             }
+            Error::Classes { missing, .. } if missing.is_empty() => Hint::ListClasses,
             Error::ClassList { .. }
             | Error::Beyond { .. }
             | Error::Unlisted { .. }

@@ -9,7 +9,6 @@ const OPSET: i64 = 17;
 const IR_VERSION: i64 = 8;
 const FLOAT: i32 = 1;
 const UINT8: i32 = 2;
-#[cfg(feature = "train")]
 const INT64: i32 = 7;
 
 #[derive(Clone, PartialEq, Message)]
@@ -78,6 +77,8 @@ struct AttributeProto {
     name: String,
     #[prost(int64, tag = "3")]
     i: i64,
+    #[prost(message, optional, tag = "6")]
+    g: Option<GraphProto>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     ints: Vec<i64>,
     #[prost(int32, tag = "20")]
@@ -138,6 +139,8 @@ pub(crate) enum Attribute<'a> {
     Int(i64),
     /// A list of integers.
     Ints(&'a [i64]),
+    /// A nested graph.
+    Graph(&'a Graph),
 }
 
 /// A graph under construction: nodes in execution order, and weights.
@@ -169,6 +172,13 @@ impl Graph {
         self.0.output.push(value_info(name, shape));
     }
 
+    /// Declares inputs and outputs of a nested graph, of whatever type.
+    pub(crate) fn ports(&mut self, inputs: &[&str], outputs: &[&str]) {
+        let bare = |name: &&str| ValueInfoProto { name: (*name).into(), kind: None };
+        self.0.input.extend(inputs.iter().map(bare));
+        self.0.output.extend(outputs.iter().map(bare));
+    }
+
     /// Adds weights.
     pub(crate) fn weights(&mut self, name: &str, shape: &[usize], data: &[f32]) {
         debug_assert_eq!(shape.iter().product::<usize>(), data.len());
@@ -177,6 +187,16 @@ impl Graph {
             data_type: FLOAT,
             name: name.into(),
             raw_data: data.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        });
+    }
+
+    /// Adds an integer.
+    pub(crate) fn integer(&mut self, name: &str, value: i64) {
+        self.0.initializer.push(TensorProto {
+            dims: vec![],
+            data_type: INT64,
+            name: name.into(),
+            raw_data: value.to_le_bytes().into(),
         });
     }
 
@@ -202,8 +222,13 @@ impl Graph {
         let attribute = |(name, value): &(&str, Attribute)| {
             let name = (*name).to_string();
             match value {
-                Attribute::Int(i) => AttributeProto { name, i: *i, ints: vec![], kind: 2 },
-                Attribute::Ints(v) => AttributeProto { name, i: 0, ints: v.to_vec(), kind: 7 },
+                Attribute::Int(i) => AttributeProto { name, i: *i, kind: 2, ..Default::default() },
+                Attribute::Ints(v) => {
+                    AttributeProto { name, ints: v.to_vec(), kind: 7, ..Default::default() }
+                }
+                Attribute::Graph(g) => {
+                    AttributeProto { name, g: Some(g.0.clone()), kind: 5, ..Default::default() }
+                }
             }
         };
         self.0.node.push(NodeProto {

@@ -213,7 +213,7 @@ impl Fitted {
         let (c, sets) = (self.c.clone(), (upright.0.clone(), transformed.map(|d| d.0.clone())));
         attended(py, &self.pool, None, move |desk| {
             let c = c.stopped_by(&desk.stop);
-            let doubt = check::doubt(c.model(), sets.0.as_ref())?;
+            let doubt = check::doubt(c.model(), sets.0.as_ref(), true)?;
             let common = quiet(seed);
             let report = eval::judge(&c, &inputs(&sets.0, sets.1.as_ref(), seed), &common)?;
             let json = serde_json::to_string(&report).unwrap_or_default();

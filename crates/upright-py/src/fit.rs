@@ -128,7 +128,7 @@ struct Job {
 impl Job {
     fn run(self, data: &FitData, desk: &mut Desk) -> Result<(upright::Canonicalizer, Vec<Told>)> {
         let first = self.first.clone().stopped_by(&desk.stop);
-        let doubt = check::doubt(&first, data.held_out.unwrap_or(data.bank))?;
+        let doubt = check::doubt(&first, data.held_out.unwrap_or(data.bank), true)?;
         let (config, first) = match &self.tune {
             Some(budget) => self.tuned(budget, data, desk)?,
             None => (self.config, first),

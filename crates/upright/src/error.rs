@@ -81,7 +81,7 @@ pub enum Error {
         why: String,
     },
     /// The model's input leaves something open.
-    #[error("{path}: not a usable ONNX model: {why}")]
+    #[error("{path}: {why}")]
     OpenInput {
         /// The file, or a name for bytes in memory.
         path: String,

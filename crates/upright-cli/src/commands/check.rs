@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use upright::internal::preprocess::{Channels, Preprocess};
-use upright::{Dataset, Matrix, Model, Paired, Share};
+use upright::{Batch, Dataset, Matrix, Model, Paired, Share};
 use upright_data::{Source, Want};
 
 use super::setup::{ModelArgs, open};
 use crate::Common;
 use crate::data::DataArgs;
+use crate::progress::Progress;
 use crate::report::{Failure, Note, Result};
 use crate::rows::Sink;
 
@@ -23,10 +24,14 @@ pub const EXAMPLES: &str = "Examples:
 
 /// Labelled inputs that are looked at.
 const LOOKED_AT: usize = 96;
+/// Inputs that are run between two steps of the progress.
+const AT_ONCE: usize = 8;
 /// Fewer right answers than this, in percent, make `fit` and `eval` look closer.
 const DOUBTFUL: f64 = 60.0;
 /// Points that another setting has to gain.
 const BETTER: f64 = 10.0;
+/// The share of answers, in percent, from which on a model sees one class in everything.
+const ONE_CLASS: f64 = 90.0;
 /// The share of answers, in percent, that an order of classes has to explain.
 const EXPLAINED: f64 = 80.0;
 
@@ -74,7 +79,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if !source.classes().is_empty() {
         model = model.with_class_names(source.classes().to_vec());
     }
-    let findings = look(&model, &source, true)?;
+    let findings = look(&model, &source, true, common.quiet)?;
     let mut out = Sink::open(None)?;
     let text = if common.json {
         serde_json::to_string(&findings).unwrap_or_default() + "\n"
@@ -95,15 +100,15 @@ pub fn warn(model: &Model, source: &Source, common: &Common) -> Result<()> {
     if common.quiet {
         return Ok(());
     }
-    if let Some(note) = doubt(model, source)? {
+    if let Some(note) = doubt(model, source, common.quiet)? {
         note.print(common.json);
     }
     Ok(())
 }
 
 /// What a few dozen inputs show that does not go together, if anything.
-pub fn doubt(model: &Model, source: &dyn Dataset) -> Result<Option<Note>> {
-    let findings = look(model, source, false)?;
+pub fn doubt(model: &Model, source: &dyn Dataset, quiet: bool) -> Result<Option<Note>> {
+    let findings = look(model, source, false, quiet)?;
     let note =
         |message| Note { code: "data::mismatch", warning: true, message, help: findings.help };
     Ok(findings.problem.map(note))
@@ -124,15 +129,26 @@ fn shown(findings: &Findings, model: &Model) -> String {
     lines.join("\n") + "\n"
 }
 
+/// What a model computes of a batch, a few inputs at a time so that progress shows.
+fn logits(model: &Model, batch: &Batch, bar: &Progress) -> Result<Matrix> {
+    let mut all = Vec::new();
+    for from in (0..batch.len()).step_by(AT_ONCE) {
+        let some: Vec<usize> = (from..batch.len().min(from + AT_ONCE)).collect();
+        bar.advance(some.len());
+        all.extend_from_slice(model.run(&batch.select(&some))?.logits.data());
+    }
+    Ok(Matrix::new(batch.len(), model.classes(), all)?)
+}
+
 /// Looks at some inputs spread over the data; closer if asked to, or if few answers are right.
-fn look(model: &Model, source: &dyn Dataset, closely: bool) -> Result<Findings> {
+fn look(model: &Model, source: &dyn Dataset, closely: bool, quiet: bool) -> Result<Findings> {
     let labelled: Vec<usize> = (0..source.len()).filter(|&r| source.label(r).is_some()).collect();
     let step = labelled.len().div_ceil(LOOKED_AT).max(1);
     let rows: Vec<usize> = labelled.into_iter().step_by(step).collect();
+    let bar = Progress::start("check     ", rows.len(), quiet);
     let loaded = source.read(&rows)?;
     let truths: Vec<u32> = loaded.rows.iter().filter_map(|&row| source.label(row)).collect();
-    let logits = |model: &Model| -> Result<Matrix> { Ok(model.run(&loaded.batch)?.logits) };
-    let own = logits(model)?;
+    let own = logits(model, &loaded.batch, &bar)?;
     let right = right(&own, &truths);
     let mut findings = Findings {
         configured: Share::count(right.iter().copied()),
@@ -148,9 +164,13 @@ fn look(model: &Model, source: &dyn Dataset, closely: bool) -> Result<Findings> 
         findings.help = "check the scale of its inputs, and whether the export is sound".into();
         return Ok(findings);
     }
+    drop(bar);
+    let variants = variants(model.preprocess());
+    let bar = Progress::start("check     ", variants.len() * truths.len(), quiet);
     let mut best: Option<(Paired, String)> = None;
-    for (flags, other) in variants(model.preprocess()) {
-        let answers = self::right(&logits(&model.normalising(&other))?, &truths);
+    for (flags, other) in variants {
+        let answers =
+            self::right(&logits(&model.normalising(&other), &loaded.batch, &bar)?, &truths);
         let paired = Paired {
             mended: right.iter().zip(&answers).filter(|(a, b)| !**a && **b).count(),
             broken: right.iter().zip(&answers).filter(|(a, b)| **a && !**b).count(),
@@ -180,6 +200,12 @@ fn look(model: &Model, source: &dyn Dataset, closely: bool) -> Result<Findings> 
             now + paired.gain()
         ));
         findings.help = format!("give `{flags}`, or write it into the file beside the model");
+    } else if let Some(always) = always(model, &own, &truths) {
+        findings.problem = Some(always);
+        findings.help =
+            "the preprocessing may be unusual, the data of another kind than the model \
+                         was trained on, or the export unsound: see `upright inspect`"
+                .into();
     } else if chance(findings.configured, model.classes()) {
         findings.problem = Some(format!(
             "{} of {} labelled inputs are answered rightly, no more than by chance",
@@ -204,6 +230,24 @@ fn right(logits: &Matrix, truths: &[u32]) -> Vec<bool> {
 /// Whether so many right answers are to be expected of guessing: the interval holds it.
 fn chance(right: Share, classes: usize) -> bool {
     classes > 1 && right.interval().0 <= 100.0 / classes as f64
+}
+
+/// One answer to nearly all inputs, where their labels say otherwise.
+fn always(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<String> {
+    let answers = answers(logits);
+    let count = |all: &[u32], class: u32| all.iter().filter(|&&a| a == class).count();
+    let share = |hits: usize| 100.0 * hits as f64 / truths.len().max(1) as f64;
+    let class = answers.iter().copied().max_by_key(|&a| count(&answers, a))?;
+    let answered = share(count(&answers, class));
+    let labelled = share(count(truths, class));
+    (answered >= ONE_CLASS && labelled <= answered - ONE_CLASS / 3.0).then(|| {
+        format!(
+            "{answered:.0} % of {} labelled inputs are answered `{}`, which is the label of \
+             {labelled:.0} %",
+            truths.len(),
+            model.class_name(class)
+        )
+    })
 }
 
 /// What an order of classes other than the model's explains.

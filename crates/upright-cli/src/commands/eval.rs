@@ -14,7 +14,7 @@ use crate::Common;
 use crate::progress::Progress;
 use crate::report::Result;
 use crate::rows::Sink;
-use crate::study::{Inputs, Latency, Percentiles};
+use crate::study::{Inputs, Latency, PARTS, Percentiles};
 
 /// Shown at the end of the long help.
 pub const EXAMPLES: &str = "Examples:
@@ -92,6 +92,7 @@ pub struct Report {
     seed: u64,
     upright: Tally,
     transformed: Tally,
+    /// Of the parts of a decision and of the whole; none of fewer than 100 decisions.
     latency: Vec<Percentiles>,
     /// Mean times of the parts of a decision in milliseconds, and how many were timed: of kept
     /// inputs, of searched ones.
@@ -120,7 +121,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
 /// Times and answers upright and transformed inputs.
 pub fn judge(c: &Canonicalizer, inputs: &[Inputs; 2], common: &Common) -> Result<Report> {
     let [upright, transformed] = inputs;
-    let latency = Latency::measure(c, upright)?.with(&Latency::measure(c, transformed)?);
+    let [a, b] = [upright, transformed].map(|inputs| Latency::measure(c, inputs, common.quiet));
+    let latency = a?.with(&b?);
     Ok(Report {
         transforms: if transformed.copies { "synthetic" } else { "given" },
         seed: upright.seed,
@@ -169,20 +171,18 @@ pub fn table(report: &Report) -> String {
     let [(kept, n), (searched, m)] = &report.means;
     let heads = [format!("kept ({n})"), format!("searched ({m})")];
     let _ = write!(out, "\n{:24} {:>12} {:>14}", "ms per decision, mean", heads[0], heads[1]);
-    // Fewer decisions have no 99th percentile.
-    let many = report.timed >= 100;
+    let many = !report.latency.is_empty();
     let _ = writeln!(out, "{}", if many { "   all: p50      p95      p99" } else { "" });
-    for (i, p) in report.latency.iter().enumerate() {
+    for (i, part) in PARTS.into_iter().chain(["total"]).enumerate() {
         let mean = |(parts, n): (&[f64; 5], usize)| match n {
             0 => "-".to_string(),
             _ => format!("{:.2}", parts.get(i).copied().unwrap_or_else(|| parts.iter().sum())),
         };
         let (a, b) = (mean((kept, *n)), mean((searched, *m)));
-        let _ = write!(out, "  {:22} {a:>12} {b:>14}", p.part);
-        let _ = if many {
-            writeln!(out, "  {:>9.2} {:>8.2} {:>8.2}", p.p50, p.p95, p.p99)
-        } else {
-            writeln!(out)
+        let _ = write!(out, "  {part:22} {a:>12} {b:>14}");
+        let _ = match report.latency.get(i) {
+            Some(p) => writeln!(out, "  {:>9.2} {:>8.2} {:>8.2}", p.p50, p.p95, p.p99),
+            None => writeln!(out),
         };
     }
     let _ = writeln!(

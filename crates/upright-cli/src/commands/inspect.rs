@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use upright::Model;
-use upright::internal::onnx::{Dim, Graph};
+use upright::internal::model::Tapped;
+use upright::internal::onnx::{Ending, Graph};
 
 use super::setup::ModelArgs;
 use crate::Common;
-use crate::report::{Failure, Result};
+use crate::report::Result;
 use crate::rows::Sink;
 
 /// Shown at the end of the long help.
@@ -39,16 +40,32 @@ pub struct Report {
     opset: i64,
     inputs: Vec<String>,
     outputs: Vec<String>,
-    classes: usize,
-    class_names: Option<Vec<String>>,
-    logits: String,
-    preprocessing: String,
     operators: Vec<Count>,
+    logits: String,
     taps: Vec<TapRow>,
     head: Option<[usize; 2]>,
     candidates: Vec<CandidateRow>,
+    /// What running it shows; left out where the size of its input is open.
+    #[serde(flatten)]
+    ran: Option<Ran>,
+    /// Why it could not be run, and what would help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open: Option<Open>,
+}
+
+#[derive(Serialize)]
+struct Ran {
+    classes: usize,
+    class_names: Option<Vec<String>>,
+    preprocessing: String,
     engine: &'static str,
     micro_batch: usize,
+}
+
+#[derive(Serialize)]
+struct Open {
+    why: String,
+    help: String,
 }
 
 #[derive(Serialize)]
@@ -61,8 +78,11 @@ struct Count {
 struct TapRow {
     asked: String,
     tensors: Vec<String>,
-    shape: Vec<usize>,
-    features: usize,
+    /// Of one item, and how many features that makes; known where the model was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -74,26 +94,18 @@ struct CandidateRow {
 
 /// Prints what is in the model.
 pub fn run(args: &Args, common: &Common) -> Result<()> {
-    let text = match look(args, common) {
-        Ok(report) if common.json => {
-            serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-        }
-        Ok(report) => shown(&report, args.all),
-        Err(Failure::Library(why)) if !common.json && lacks_size(&why) => {
-            let graph = Graph::load(&args.model)?;
-            if sized(&graph) {
-                return Err(why.into());
-            }
-            unsized_model(&graph, &why, args.all)
-        }
-        Err(other) => return Err(other),
+    let report = look(args, common)?;
+    let text = if common.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        shown(&report, args.all)
     };
     let mut out = Sink::open(None)?;
     out.write(text.as_bytes())?;
     out.finish()
 }
 
-/// Looks into the model.
+/// Looks into the model; where the size of its input is open, at its graph alone.
 pub fn look(args: &Args, common: &Common) -> Result<Report> {
     let mut options = args.loading.options(common)?;
     let graph = Graph::load(&args.model)?;
@@ -101,98 +113,84 @@ pub fn look(args: &Args, common: &Common) -> Result<Report> {
     let model = match Model::load(&args.model, &options) {
         Err(upright::Error::NoTap { .. }) if auto_only => {
             options.taps.clear();
-            Model::load(&args.model, &options)?
+            Model::load(&args.model, &options)
         }
-        other => other?,
+        other => other,
     };
-    Ok(report(&graph, &model))
+    match model {
+        Ok(model) => Ok(of_model(&graph, &model)),
+        Err(why @ upright::Error::OpenInput { .. }) => {
+            let first = graph.outputs().into_iter().next().map(|o| o.name);
+            Ok(of_graph(&graph, &why, &options.output.or(first).unwrap_or_default()))
+        }
+        Err(why) => Err(why.into()),
+    }
 }
 
-fn report(graph: &Graph, model: &Model) -> Report {
-    let features = &model.ending().features;
+fn of_model(graph: &Graph, model: &Model) -> Report {
+    let ran = Ran {
+        classes: model.classes(),
+        class_names: model.class_names().map(<[String]>::to_vec),
+        preprocessing: model.preprocess().to_string(),
+        engine: model.engine(),
+        micro_batch: model.micro_batch(),
+    };
+    let tap = |t: &Tapped| TapRow {
+        asked: t.name.clone(),
+        tensors: t.tensors.clone(),
+        shape: Some(t.shape.clone()),
+        features: Some(t.features),
+    };
+    Report {
+        taps: model.taps().iter().map(tap).collect(),
+        head: model.head().map(|h| [h.weight.rows(), h.weight.cols()]),
+        ran: Some(ran),
+        ..report(graph, model.output(), model.ending())
+    }
+}
+
+fn of_graph(graph: &Graph, why: &upright::Error, output: &str) -> Report {
+    let ending = graph.ending(output);
+    let auto = TapRow {
+        asked: "auto".into(),
+        tensors: ending.features.clone(),
+        shape: None,
+        features: None,
+    };
+    let help = why.hint().as_ref().map(crate::hints::library).unwrap_or_default();
+    Report {
+        taps: if ending.features.is_empty() { vec![] } else { vec![auto] },
+        head: ending.head.as_ref().map(|h| [h.weight.rows(), h.weight.cols()]),
+        open: Some(Open { why: why.to_string(), help }),
+        ..report(graph, output, &ending)
+    }
+}
+
+/// What a graph alone tells.
+fn report(graph: &Graph, output: &str, ending: &Ending) -> Report {
+    let operators = graph.operators().into_iter();
+    let candidates = graph.candidates(output).into_iter();
     Report {
         model: graph.name().into(),
-        fingerprint: model.fingerprint().into(),
+        fingerprint: graph.fingerprint().into(),
         producer: graph.producer(),
         opset: graph.opset(),
         inputs: graph.inputs().iter().map(ToString::to_string).collect(),
         outputs: graph.outputs().iter().map(ToString::to_string).collect(),
-        classes: model.classes(),
-        class_names: model.class_names().map(<[String]>::to_vec),
-        logits: model.ending().logits.clone(),
-        preprocessing: model.preprocess().to_string(),
-        operators: graph
-            .operators()
-            .into_iter()
-            .map(|o| Count { operator: o.name, count: o.count })
-            .collect(),
-        taps: model
-            .taps()
-            .iter()
-            .map(|t| TapRow {
-                asked: t.name.clone(),
-                tensors: t.tensors.clone(),
-                shape: t.shape.clone(),
-                features: t.features,
-            })
-            .collect(),
-        head: model.head().map(|h| [h.weight.rows(), h.weight.cols()]),
-        candidates: graph
-            .candidates(model.output())
-            .into_iter()
+        operators: operators.map(|o| Count { operator: o.name, count: o.count }).collect(),
+        logits: ending.logits.clone(),
+        taps: vec![],
+        head: None,
+        candidates: candidates
             .map(|c| CandidateRow {
-                auto: features.contains(&c.name),
+                auto: ending.features.contains(&c.name),
                 tensor: c.name,
                 operator: c.op,
             })
             .collect(),
-        engine: model.engine(),
-        micro_batch: model.micro_batch(),
+        ran: None,
+        open: None,
     }
-}
-
-/// Whether a model cannot be run as it is, perhaps because a size is missing.
-fn lacks_size(why: &upright::Error) -> bool {
-    matches!(why, upright::Error::Preprocess { .. } | upright::Error::OpenInput { .. })
-}
-
-/// Whether the file says every size of its input but that of a batch.
-fn sized(graph: &Graph) -> bool {
-    let fixed = |d: &Dim| matches!(d, Dim::Fixed(_));
-    graph.inputs().iter().all(|i| i.dims.iter().all(|d| d.iter().skip(1).all(fixed)))
-}
-
-/// What a graph tells that cannot be run, as the size of its input is open.
-fn unsized_model(graph: &Graph, why: &upright::Error, all: bool) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, text: String| {
-        let _ = writeln!(out, "{name:<14} {text}");
-    };
-    line("model", format!("{} ({}, opset {})", graph.name(), graph.producer(), graph.opset()));
-    line("fingerprint", graph.fingerprint().into());
-    graph.inputs().iter().for_each(|i| line("input", i.to_string()));
-    graph.outputs().iter().for_each(|o| line("output", o.to_string()));
-    let operators: Vec<String> =
-        graph.operators().iter().map(|o| format!("{} {}", o.count, o.name)).collect();
-    line("operators", operators.join(", "));
-    if let Some(output) = graph.outputs().first() {
-        let ending = graph.ending(&output.name);
-        line("logits", ending.logits.clone());
-        line("tap", format!("auto = {}", ending.features.join(" + ")));
-        if let Some(head) = &ending.head {
-            line("head", format!("{} x {} weights", head.weight.rows(), head.weight.cols()));
-        }
-        let candidates = graph.candidates(&output.name);
-        let skip = if all { 0 } else { candidates.len().saturating_sub(SHOWN) };
-        for c in &candidates[skip..] {
-            line("candidate", format!("{} {}", c.name, c.op));
-        }
-    }
-    line("not shown", format!("classes, sizes and preprocessing: {why}"));
-    if let Some(hint) = why.hint() {
-        line("help", crate::hints::library(&hint));
-    }
-    out
 }
 
 /// Tap candidates shown unless all are asked for.
@@ -211,23 +209,29 @@ fn shown(r: &Report, all: bool) -> String {
     for output in &r.outputs {
         line("output", output.clone());
     }
-    let names = r.class_names.as_ref().map_or(String::new(), |n| {
-        let few: Vec<&str> = n.iter().take(10).map(String::as_str).collect();
-        format!(": {}{}", few.join(", "), if n.len() > 10 { ", ..." } else { "" })
-    });
-    line("classes", format!("{}{names}", r.classes));
+    if let Some(ran) = &r.ran {
+        let names = ran.class_names.as_ref().map_or(String::new(), |n| {
+            let few: Vec<&str> = n.iter().take(10).map(String::as_str).collect();
+            format!(": {}{}", few.join(", "), if n.len() > 10 { ", ..." } else { "" })
+        });
+        line("classes", format!("{}{names}", ran.classes));
+    }
     line("logits", r.logits.clone());
-    line("preprocessing", r.preprocessing.clone());
+    if let Some(ran) = &r.ran {
+        line("preprocessing", ran.preprocessing.clone());
+    }
     let operators: Vec<String> =
         r.operators.iter().map(|o| format!("{} {}", o.count, o.operator)).collect();
     line("operators", operators.join(", "));
-    line("engine", format!("{}, micro-batches of {}", r.engine, r.micro_batch));
+    if let Some(ran) = &r.ran {
+        line("engine", format!("{}, micro-batches of {}", ran.engine, ran.micro_batch));
+    }
     for tap in &r.taps {
-        let tensors = tap.tensors.join(" + ");
-        line(
-            "tap",
-            format!("{} = {tensors} {:?} -> {} features", tap.asked, tap.shape, tap.features),
-        );
+        let size = match (&tap.shape, tap.features) {
+            (Some(shape), Some(features)) => format!(" {shape:?} -> {features} features"),
+            _ => String::new(),
+        };
+        line("tap", format!("{} = {}{size}", tap.asked, tap.tensors.join(" + ")));
     }
     if r.taps.is_empty() {
         line("tap", "none found; logits-only scores such as energy work".into());
@@ -238,6 +242,10 @@ fn shown(r: &Report, all: bool) -> String {
             format!("{c} x {d} weights found")
         }),
     );
+    if let Some(open) = &r.open {
+        line("not shown", format!("classes, sizes and preprocessing: {}", open.why));
+        line("help", open.help.clone());
+    }
     let skip = if all { 0 } else { r.candidates.len().saturating_sub(SHOWN) };
     if skip > 0 {
         line(

@@ -1,6 +1,7 @@
 //! `upright predict`: files or folders become labels, in one file or in the parts of a job.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use upright::internal::dataset::chunk;
 use upright::{Batch, Canonicalizer, Dataset, Prediction, View, warp};
@@ -42,6 +43,12 @@ Columns:
                         of the longer side. Of clouds m00 .. m22, a rotation
   logits                with --logits: what the model computed of the answering view, by class
   error                 in a job, why a row has no answer";
+
+/// Inputs that are answered before the first rows appear.
+const FIRST: usize = 4;
+/// Inputs that are answered in less are joined by more, up to a whole chunk: what shares one
+/// changes no answer.
+const WAIT: Duration = Duration::from_millis(500);
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -150,8 +157,13 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     }
     let bar = Progress::start("predict", source.len(), common.quiet);
     let all: Vec<usize> = (0..source.len()).collect();
+    let most = chunk(c.model().signal());
     let (mut done, mut searched) = (0, 0);
-    for chunk in all.chunks(chunk(c.model().signal())) {
+    let (mut rest, mut size) = (&all[..], FIRST);
+    while !rest.is_empty() {
+        let start = Instant::now();
+        let (chunk, after) = rest.split_at(size.min(rest.len()));
+        rest = after;
         let loaded = source.read(chunk)?;
         let predictions = c.predict(&loaded.batch)?;
         for (i, (p, &row)) in predictions.iter().zip(&loaded.rows).enumerate() {
@@ -165,6 +177,9 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         searched += predictions.iter().filter(|p| p.searched()).count();
         bar.advance(chunk.len());
         bar.say(format!("{searched} searched, {} skipped", source.skipped_count()));
+        if start.elapsed() < WAIT {
+            size = (2 * size).min(most);
+        }
     }
     drop(bar);
     rows.finish()?;

@@ -115,7 +115,8 @@ pub fn make(
         transforms: if transformed.copies { Transforms::Synthetic } else { Transforms::Given },
     };
     let budgets = study::budgets(c, upright, transformed, common)?;
-    let latency = [Latency::measure(c, upright)?, Latency::measure(c, transformed)?];
+    let [a, b] = [upright, transformed].map(|inputs| Latency::measure(c, inputs, common.quiet));
+    let latency = [a?, b?];
     let mut cells = Vec::new();
     let mut room = ROOM;
     for ((inputs, side), most) in inputs.iter().zip(study.sides()).zip(SHOWN) {

@@ -19,16 +19,21 @@ pub(super) fn draw(latency: &[Latency; 2]) -> Figure {
     ];
     for (name, group) in &groups {
         let n = group.splits.len();
-        for (i, p) in group.percentiles().into_iter().enumerate() {
+        let percentiles = group.percentiles();
+        for (i, part) in PARTS.into_iter().chain(["total"]).enumerate() {
             let time = |s: &crate::study::Split| s.parts.get(i).copied().unwrap_or(s.total);
             let mean = group.splits.iter().map(time).sum::<f64>() / n.max(1) as f64;
-            let times = [mean, p.p50, p.p95, p.p99].map(number);
+            let [p50, p95, p99] = match percentiles.get(i) {
+                Some(p) => [p.p50, p.p95, p.p99].map(number),
+                None => Default::default(),
+            };
+            let times = [number(mean), p50, p95, p99];
             if *name == "all" {
                 let [mean, p50, p95, p99] = times.clone();
-                shown.row([p.part.into(), mean, p50, p95, p99]);
+                shown.row([part.into(), mean, p50, p95, p99]);
             }
             let [mean, p50, p95, p99] = times;
-            data.row([(*name).into(), p.part.into(), n.to_string(), mean, p50, p95, p99]);
+            data.row([(*name).into(), part.into(), n.to_string(), mean, p50, p95, p99]);
         }
     }
     let most = searched.iter().map(|(parts, _)| parts.iter().sum()).fold(1e-3, f64::max);
@@ -62,7 +67,7 @@ pub(super) fn draw(latency: &[Latency; 2]) -> Figure {
             "Mean milliseconds of one decision, measured on {} inputs answered one by one on this \
              machine. Model, score and warp are timed again on the views of the decision in one \
              batch; search is what remains of the whole: choosing poses, readout, gate, and \
-             smaller batches. Percentiles are values that occurred.",
+             smaller batches. Percentiles are values that occurred, given from 100 inputs on.",
             all.splits.len()
         ),
         body: svg.figure("Mean time of a decision by part") + &legend(&keys) + &shown.html(6),

@@ -40,23 +40,25 @@ pub fn budgets(
     let mut sizes: Vec<usize> =
         [fitted.div_ceil(8), fitted.div_ceil(4), fitted.div_ceil(2), fitted, 2 * fitted].into();
     sizes.dedup();
-    let bar = Progress::start("budgets", sizes.len(), common.quiet);
+    let rows = [upright, transformed].map(|inputs| sample(inputs.data, SAMPLE));
+    let each: usize = rows.iter().map(Vec::len).sum();
+    let bar = Progress::start("budgets", sizes.len() * each, common.quiet);
     let mut seen = Vec::new();
     for budget in sizes {
         let c = &c.with_budget(budget);
-        let answer = |inputs: &Inputs| -> Result<Accuracy> {
+        let answer = |inputs: &Inputs, rows: &[usize]| -> Result<Accuracy> {
             let mut accuracy = Accuracy::default();
-            c.measure(&inputs.posed(), &sample(inputs.data, SAMPLE), &mut |some| {
+            c.measure(&inputs.posed(), rows, &mut |some| {
                 accuracy.add(some.predictions, some.labels);
+                bar.advance(some.asked);
             })?;
             Ok(accuracy)
         };
         seen.push(Budget {
             views: budget,
-            upright: answer(upright)?,
-            transformed: answer(transformed)?,
+            upright: answer(upright, &rows[0])?,
+            transformed: answer(transformed, &rows[1])?,
         });
-        bar.advance(1);
     }
     Ok(seen)
 }

@@ -9,6 +9,7 @@ use upright::{Canonicalizer, Prediction, View, warp};
 
 use super::Inputs;
 use super::budget::sample;
+use crate::progress::Progress;
 use crate::report::Result;
 
 /// Most inputs of each kind that are timed.
@@ -16,6 +17,9 @@ const SAMPLE: usize = 60;
 
 /// Time after which no further input of a kind is timed.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Fewer decisions have no 99th percentile.
+const MANY: usize = 100;
 
 /// The parts of a decision, in order.
 pub const PARTS: [&str; 5] = ["decode", "warp", "model", "score", "search"];
@@ -53,13 +57,16 @@ pub struct Percentiles {
 
 impl Latency {
     /// Times single inputs, evenly spread over the data: up to 60, or what 8 seconds allow.
-    pub fn measure(c: &Canonicalizer, inputs: &Inputs) -> Result<Self> {
+    pub fn measure(c: &Canonicalizer, inputs: &Inputs, quiet: bool) -> Result<Self> {
         let (start, mut splits) = (Instant::now(), Vec::new());
-        for row in sample(inputs.data, SAMPLE) {
+        let rows = sample(inputs.data, SAMPLE);
+        let bar = Progress::start("timing", rows.len(), quiet);
+        for row in rows {
             if splits.len() >= 3 && start.elapsed() > PATIENCE {
                 break;
             }
             splits.extend(decision(c, inputs, row)?);
+            bar.advance(1);
         }
         Ok(Latency { splits })
     }
@@ -70,8 +77,11 @@ impl Latency {
         Latency { splits: self.splits.iter().chain(&other.splits).copied().collect() }
     }
 
-    /// Percentiles of every part and of the whole.
+    /// Percentiles of every part and of the whole; none of fewer than 100 decisions.
     pub fn percentiles(&self) -> Vec<Percentiles> {
+        if self.splits.len() < MANY {
+            return Vec::new();
+        }
         let of = |part: &'static str, read: &dyn Fn(&Split) -> f64| {
             let mut times: Vec<f64> = self.splits.iter().map(read).collect();
             times.sort_by(f64::total_cmp);
@@ -142,7 +152,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 mod tests {
     use super::*;
 
-    /// Of 1..=100 the 50th, 95th and 99th; of three the 2nd, and the last twice.
+    /// Of 1..=100 the 50th, 95th and 99th; of 150 the 75th, 143rd and 149th; of fewer none.
     #[test]
     fn percentiles_are_values_that_occurred() {
         let split =
@@ -156,7 +166,8 @@ mod tests {
             [p.p50, p.p95, p.p99].map(|v| v.to_string())
         };
         assert_eq!(total(100), ["50", "95", "99"]);
-        assert_eq!(total(3), ["2", "3", "3"]);
+        assert_eq!(total(150), ["75", "143", "149"]);
+        assert_eq!(of(99).percentiles(), []);
         let (means, count) = of(4).means(true);
         assert_eq!((means[0], means[4], count), (3.5, 1.0, 2));
     }

@@ -63,6 +63,32 @@ fn an_order_of_classes_other_than_the_models_is_told() {
 }
 
 #[test]
+fn a_model_that_sees_one_class_in_everything_is_told() {
+    let folder = ready(100);
+    crate::support::fixed_model(&folder.path().join("model.onnx"), 3);
+    let ran = upright(folder.path(), &["check", "model.onnx", "train"]);
+    said(&ran, 3, &["100 % of 50 labelled inputs are answered `3`, which is the label of 10 %"]);
+}
+
+#[test]
+fn classes_that_cannot_be_told_from_names_are_to_be_listed() {
+    let folder = ready(20);
+    let train = folder.path().join("train");
+    for class in 2..10 {
+        fs::remove_dir_all(train.join(class.to_string())).unwrap();
+    }
+    fs::rename(train.join("0"), train.join("nought")).unwrap();
+    fs::rename(train.join("1"), train.join("one")).unwrap();
+    let some = ["check", "model.onnx", "train", "--allow-missing-classes"];
+    let ran = upright(folder.path(), &some);
+    said(&ran, 3, &["`train` has 2 classes, model has 10 outputs", "give `--classes FILE`"]);
+    let names = "nought\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
+    fs::write(folder.path().join("names.txt"), names).unwrap();
+    let ran = upright(folder.path(), &[&some[..], &["--classes", "names.txt"]].concat());
+    said(&ran, 0, &["as configured", "model and data go together"]);
+}
+
+#[test]
 fn what_must_fail_fails_before_the_expensive_pass() {
     let folder = ready(100);
     let strict = [FIT, &["--gate", "conformal", "--set", "gate.alpha=0.001"]].concat();
@@ -127,6 +153,76 @@ fn an_artifact_lies_beside_its_model_and_is_not_written_over_by_anothers() {
     said(&ran, 2, &["belongs to another model", "--out"]);
     let wrong = ["predict", "models/b.onnx", "train", "--artifact", "models/a.upright"];
     said(&upright(folder.path(), &wrong), 5, &["artifact::model"]);
+}
+
+/// Also of a model that takes something else.
+#[test]
+fn an_artifact_of_a_model_of_another_shape_is_of_another_model() {
+    let folder = ready(200);
+    assert_eq!(upright(folder.path(), &[FIT, &["--accept-harm=100"]].concat()).code, 0);
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../upright/tests/fixtures/exports");
+    let other = std::path::Path::new(fixtures).join("pointnet-script-fixed.onnx");
+    fs::copy(other, folder.path().join("other.onnx")).unwrap();
+    let wrong = ["predict", "other.onnx", "train", "--artifact", "model.upright"];
+    said(&upright(folder.path(), &wrong), 5, &["artifact::model"]);
+}
+
+#[test]
+fn unreadable_files_are_listed_beside_what_is_written() {
+    let folder = ready(200);
+    let folder = folder.path();
+    assert_eq!(upright(folder, &[FIT, &["--accept-harm=100"]].concat()).code, 0);
+    for sub in ["out", "models", "elsewhere"] {
+        fs::create_dir(folder.join(sub)).unwrap();
+    }
+    fs::write(folder.join("train/0/bad.png"), "no picture").unwrap();
+    fs::copy(folder.join("model.onnx"), folder.join("models/model.onnx")).unwrap();
+    fs::copy(folder.join("model.upright"), folder.join("models/model.upright")).unwrap();
+    let there = folder.join("elsewhere");
+    let ran = upright(&there, &["predict", "../model.onnx", "../train", "-o", "../out/rows.csv"]);
+    said(&ran, 6, &["errors.jsonl"]);
+    let ran = upright(&there, &["predict", "../models/model.onnx", "../train"]);
+    said(&ran, 6, &["they are listed in `../models/errors.jsonl`"]);
+    assert!(
+        folder.join("out/errors.jsonl").exists() && folder.join("models/errors.jsonl").exists()
+    );
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 0, "nothing lands where one stands");
+}
+
+#[test]
+fn a_fit_says_what_it_will_do_and_how_long_that_takes() {
+    let folder = ready(200);
+    let ran = upright(folder.path(), &[FIT, &["--accept-harm=100"]].concat());
+    said(&ran, 0, &["plan 160 views of the bank, ", " to calibrate and prove: about "]);
+}
+
+/// Fewer than 100 timed decisions have no percentiles; shares say of what they are.
+#[test]
+fn an_evaluation_says_of_what_its_shares_are() {
+    let folder = ready(200);
+    assert_eq!(upright(folder.path(), &[FIT, &["--accept-harm=100"]].concat()).code, 0);
+    let eval = |limit: &str| {
+        let ran = upright(folder.path(), &["eval", "model.onnx", "train", "--limit", limit]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    let few = eval("40");
+    let heads: Vec<&str> = few.lines().map(|l| l.get(..24).unwrap_or(l).trim()).collect();
+    let rows = [
+        "inputs",
+        "model alone",
+        "gated",
+        "wrong -> right",
+        "right -> wrong",
+        "searched",
+        "accepted of these",
+        "views per input",
+        "ms per input",
+    ];
+    let starts = |row: &str| heads.iter().any(|h| h.starts_with(row));
+    assert!(rows.iter().all(|row| starts(row)), "{few}");
+    assert!(few.contains("kept (") && few.contains("searched (") && !few.contains("p99"), "{few}");
+    assert!(eval("100").contains("all: p50      p95      p99"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod errors;
 mod explain;
 mod job;
 mod list;
+mod models;
 mod report;
 mod score;
 mod signals;

@@ -59,6 +59,9 @@ fn a_model_is_inspected_fitted_used_and_judged() {
     let json: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
     assert_eq!(json["transforms"], "synthetic");
     assert_eq!(json["upright"]["model"]["of"], 40);
+    assert_eq!((&json["timed"], json["latency"].as_array().unwrap().len()), (&80.into(), 0));
+    let many = upright(folder, &["eval", "model.onnx", "train", "--limit", "120", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&many.out).unwrap();
     let parts: Vec<&str> =
         json["latency"].as_array().unwrap().iter().map(|p| p["part"].as_str().unwrap()).collect();
     assert_eq!(parts, ["decode", "warp", "model", "score", "search", "total"]);

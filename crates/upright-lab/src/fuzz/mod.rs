@@ -12,7 +12,8 @@ mod wire;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use mutate::Dice;
@@ -104,32 +105,76 @@ fn silence() {
     });
 }
 
+/// Ends the process where one input takes far longer than it may, and says which.
+struct Watchdog {
+    since: Mutex<Option<Instant>>,
+    over: AtomicBool,
+}
+
+/// How much longer than its patience an input of a reader may take before the process ends.
+const FAR: u32 = 3;
+
+impl Watchdog {
+    fn new() -> Self {
+        Watchdog { since: Mutex::new(None), over: AtomicBool::new(false) }
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    fn watch(&self, reader: &Reader, out: &Path) {
+        while !self.over.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+            let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+            if since.is_some_and(|since| since.elapsed() > FAR * reader.patience) {
+                println!("{:12} HANGS; the input is {}", reader.name, now(reader, out).display());
+                std::process::exit(1);
+            }
+        }
+    }
+}
+
+/// Where the input lies that is being read. Should the process end, it stays there.
+fn now(reader: &Reader, out: &Path) -> PathBuf {
+    out.join(format!("now-{}", reader.name)).join(&reader.file)
+}
+
 /// Runs one reader on a thread of its own, so that nothing else is counted.
 fn alone(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, String> {
+    let watchdog = &Watchdog::new();
     std::thread::scope(|scope| {
         silence();
         let work = || {
             QUIET.set(true);
             let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
             let pool = pool.build().map_err(|e| e.to_string())?;
-            pool.install(|| feed(reader, seed, until, out))
+            pool.install(|| feed(reader, seed, until, out, watchdog))
         };
-        scope.spawn(work).join().map_err(|_| "the fuzzer itself panicked".to_owned())?
+        scope.spawn(|| watchdog.watch(reader, out));
+        let done = scope.spawn(work).join().map_err(|_| "the fuzzer itself panicked".to_owned());
+        watchdog.over.store(true, Relaxed);
+        done?
     })
 }
 
-fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, String> {
+fn feed(
+    reader: &Reader,
+    seed: u64,
+    until: Until,
+    out: &Path,
+    watchdog: &Watchdog,
+) -> Result<Seen, String> {
     let packed: Vec<Vec<u8>> = reader.seeds.iter().map(|s| seeds::gz(s)).collect();
     let seeds = if reader.packed { &packed } else { &reader.seeds };
-    // Should the allocator end the process, the input stays here.
-    let folder = out.join(format!("now-{}", reader.name));
-    std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let path = folder.join(&reader.file);
+    let path = now(reader, out);
+    let folder = path.parent().unwrap_or(out);
+    std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
     let purpose = format!("fuzz {}", reader.name);
     let start = Instant::now();
     let mut seen = Seen::default();
     for valid in seeds {
-        let (ok, _) = attempt(reader, &path, valid, &mut seen)
+        let (ok, _) = attempt(reader, &path, valid, &mut seen, watchdog)
             .map_err(|why| save(out, reader, valid, &why))?;
         if !ok {
             return Err(save(out, reader, valid, "a valid file is refused"));
@@ -156,7 +201,8 @@ fn feed(reader: &Reader, seed: u64, until: Until, out: &Path) -> Result<Seen, St
             // Damage below the packing, which would otherwise catch all of it.
             bytes = seeds::gz(&mutate::damaged(&mut dice, &reader.seeds, reader.words));
         }
-        attempt(reader, &path, &bytes, &mut seen).map_err(|why| save(out, reader, &bytes, &why))?;
+        attempt(reader, &path, &bytes, &mut seen, watchdog)
+            .map_err(|why| save(out, reader, &bytes, &why))?;
     }
 }
 
@@ -166,15 +212,18 @@ fn attempt(
     path: &Path,
     bytes: &[u8],
     seen: &mut Seen,
+    watchdog: &Watchdog,
 ) -> Result<(bool, usize), String> {
     // Some file systems wait for the disk when a file is cut and written again, not when it is new.
     let _ = std::fs::remove_file(path);
     std::fs::write(path, bytes).map_err(|e| e.to_string())?;
     let start = Instant::now();
+    watchdog.set(Some(start));
     let (done, most) = memory::measured(reader.cap + SLACK, || {
         catch_unwind(AssertUnwindSafe(|| (reader.read)(path)))
     });
     let took = start.elapsed();
+    watchdog.set(None);
     seen.inputs += 1;
     seen.most = seen.most.max(most);
     seen.slowest = seen.slowest.max(took);

@@ -22,6 +22,14 @@ const EXPORTS: [&[u8]; 7] = [
     include_bytes!("../../../upright/tests/fixtures/exports/pointnet-dynamo-dynamic.onnx"),
 ];
 
+/// A network as onnxruntime quantises it.
+const QUANTISED: [&[u8]; 4] = [
+    include_bytes!("../../../upright/tests/fixtures/quantised/operators.onnx"),
+    include_bytes!("../../../upright/tests/fixtures/quantised/operators-channels.onnx"),
+    include_bytes!("../../../upright/tests/fixtures/quantised/pairs.onnx"),
+    include_bytes!("../../../upright/tests/fixtures/quantised/on-the-way.onnx"),
+];
+
 /// Operators and attributes.
 const WORDS: &[&str] = &[
     "Conv",
@@ -60,6 +68,21 @@ const WORDS: &[&str] = &[
     "ConstantOfShape",
     "DequantizeLinear",
     "QuantizeLinear",
+    "DynamicQuantizeLinear",
+    "QLinearConv",
+    "QLinearMatMul",
+    "QLinearAdd",
+    "QLinearConcat",
+    "QLinearAveragePool",
+    "QGemm",
+    "ConvInteger",
+    "MatMulInteger",
+    "com.microsoft",
+    "Scaler",
+    "ai.onnx.ml",
+    "Loop",
+    "Scan",
+    "If",
     "Erf",
     "Sigmoid",
     "Clip",
@@ -97,8 +120,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Valid models, at most 64 kB each.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let mut all: Vec<Vec<u8>> = EXPORTS.iter().map(|e| e.to_vec()).collect();
-    all.extend([channels_last(), bytes(), rows()]);
+    let mut all: Vec<Vec<u8>> = EXPORTS.iter().chain(&QUANTISED).map(|e| e.to_vec()).collect();
+    all.extend([channels_last(), bytes(), rows(), rounds()]);
     all
 }
 
@@ -143,6 +166,23 @@ pub(super) fn rows() -> Vec<u8> {
     graph.weights("w", &[5, 6], &weights(30));
     graph.node("Gemm", &["t", "w"], "logits", &[("transB", Attribute::Int(1))]);
     graph.node("Softmax", &["logits"], "y", &[]);
+    graph.output("y", &[5]);
+    graph.file(&[])
+}
+
+/// A loop of three rounds before a linear layer.
+fn rounds() -> Vec<u8> {
+    let mut body = Written::new("body");
+    body.ports(&["round", "goes", "v"], &["on", "w"]);
+    body.node("Identity", &["goes"], "on", &[]);
+    body.node("Mul", &["v", "half"], "w", &[]);
+    let mut graph = Written::new("rounds");
+    graph.input("x", &[64]);
+    graph.integer("three", 3);
+    graph.weights("half", &[1], &[0.5]);
+    graph.node("Loop", &["three", "", "x"], "l", &[("body", Attribute::Graph(&body))]);
+    graph.weights("a", &[5, 64], &weights(320));
+    graph.node("Gemm", &["l", "a"], "y", &[("transB", Attribute::Int(1))]);
     graph.output("y", &[5]);
     graph.file(&[])
 }

@@ -11,7 +11,7 @@ use super::resume::Phases;
 use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport, space_for};
 use crate::copies;
-use crate::dataset::{CHUNK, Dataset, chunk};
+use crate::dataset::{Dataset, chunk};
 use crate::error::{Error, Result};
 use crate::gate;
 use crate::model::Model;
@@ -225,7 +225,7 @@ impl Config {
             (bank.outputs, bank.labels) = run_rows(&c.model, data, rows, &read, watch)?;
             report.notes.extend(few(&score.name, &needs, &bank.labels, &c.model));
             if needs.transformed
-                && let Some(copies) = self.copies(&c.model, data, rows, &c.space)?
+                && let Some(copies) = self.copies(&c.model, data, rows, &c.space, watch)?
             {
                 bank.transformed = Some(taps.for_score(&copies)?.into_owned());
             }
@@ -316,13 +316,17 @@ impl Config {
         data: &dyn Dataset,
         rows: &[usize],
         space: &Space,
+        watch: &mut dyn Watch,
     ) -> Result<Option<Outputs>> {
         let mut outputs: Option<Outputs> = None;
-        for rows in evenly(rows, COPIES.min(rows.len())).0.chunks(CHUNK) {
+        let (some, _) = evenly(rows, COPIES.min(rows.len()));
+        watch.phase("copies", some.len());
+        for rows in some.chunks(chunk(data.signal())) {
             let loaded = data.read(rows)?;
             let copies =
                 copies::transformed_copies(&loaded.batch, space, &self.resample, self.seed)?;
             extend(&mut outputs, model.run(&copies)?)?;
+            watch.advance(rows.len());
         }
         Ok(outputs)
     }

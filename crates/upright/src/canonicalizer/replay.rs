@@ -88,7 +88,7 @@ impl Replay {
         let (outputs, labels) = run_rows(&c.model, bank.0, bank.1, &Ok, watch)?;
         let none = || Outputs { logits: Matrix::zeros(0, c.model.classes()), features: vec![] };
         let outputs = outputs.unwrap_or_else(none);
-        let transformed = config.copies(&c.model, bank.0, bank.1, &c.space)?;
+        let transformed = config.copies(&c.model, bank.0, bank.1, &c.space, watch)?;
         let proposer =
             config.proposer(c, bank.0, bank.1, copies::usual(c.model.signal()), watch)?;
         let c = &Canonicalizer {

@@ -60,7 +60,8 @@ pub(super) fn signal(
     match dims {
         [_, Dim::Fixed(channels), height, width] if fourth => {
             let guess = || graph.side(&input.name, *channels);
-            image(&bad, *channels, height, width, said, &guess)
+            let unsaid = || open("its size is open", Hint::SaySize);
+            image(&bad, &unsaid, *channels, (height, width), said, &guess)
         }
         [_, rows, Dim::Fixed(3)] if kind != Some(SignalKind::Image) => {
             let rows = match (rows, &options.rows) {
@@ -132,9 +133,9 @@ fn plain() -> Preprocess {
 
 fn image(
     bad: &dyn Fn(&str) -> Error,
+    unsaid: &dyn Fn() -> Error,
     channels: usize,
-    height: &Dim,
-    width: &Dim,
+    (height, width): (&Dim, &Dim),
     said: Overrides,
     guess: &dyn Fn() -> Option<usize>,
 ) -> Result<(Signal, Preprocess)> {
@@ -148,10 +149,7 @@ fn image(
     let open = preprocess.size().or(shorter).or_else(guessed);
     let side = |dim: &Dim, open: Option<usize>| match dim {
         Dim::Fixed(n) => Ok(*n),
-        Dim::Symbol(_) => open.ok_or_else(|| Error::Preprocess {
-            why: bad("its size is open").to_string(),
-            hint: Some(Hint::SaySize),
-        }),
+        Dim::Symbol(_) => open.ok_or_else(unsaid),
     };
     let size = Size {
         height: side(height, open.map(|s| s.height))?,

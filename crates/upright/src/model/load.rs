@@ -121,7 +121,7 @@ pub(super) fn ready(
     let keeps = first.is_some_and(|t| t.tensors == ending.features && t.reduction.keeps());
     if let Some(head) = &ending.head
         && keeps
-        && network.agrees(head, &values, batch.len())?
+        && network.agrees(head, ending.rounding, &values, batch.len())?
     {
         network.head = Some(head.clone());
     }

@@ -72,8 +72,15 @@ impl Network {
         Ok(())
     }
 
-    /// Whether a head gives the logits of the first tap's features, here of some items.
-    pub(super) fn agrees(&self, head: &Head, values: &[Value], items: usize) -> Result<bool> {
+    /// Whether a head gives the logits of the first tap's features, here of some items; logits
+    /// may be rounded by so much.
+    pub(super) fn agrees(
+        &self,
+        head: &Head,
+        rounding: f32,
+        values: &[Value],
+        items: usize,
+    ) -> Result<bool> {
         let outputs = self.projected(self.pooled(values, items, items)?);
         let Some(features) = outputs.features.first() else { return Ok(false) };
         if (head.weight.cols(), head.weight.rows()) != (features.cols(), outputs.logits.cols()) {
@@ -84,7 +91,7 @@ impl Network {
             head.weight.iter().zip(&head.bias).zip(z).all(|((w, b), z)| {
                 let sum: f64 = w.iter().zip(f).map(|(w, f)| f64::from(w * f)).sum();
                 let off = (sum as f32 + b - z).abs();
-                off <= HEAD_TOLERANCE * top || off.is_nan()
+                off <= rounding + HEAD_TOLERANCE * top || off.is_nan()
             })
         }))
     }

@@ -96,6 +96,7 @@ impl Model {
                 activation: None,
                 features: tensors.get(1).cloned().into_iter().collect(),
                 head: info.head,
+                rounding: 0.0,
             },
             class_names: info.class_names,
         };

@@ -15,7 +15,7 @@ use super::write;
 /// What the input was before, as far as it says how pictures are fed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Was {
-    /// Whole numbers from 0 to 255.
+    /// Whole numbers from 0 to 255, or the same less 128.
     pub(crate) bytes: bool,
     /// Channels came last.
     pub(crate) channels_last: bool,
@@ -118,8 +118,9 @@ pub(super) fn input(graph: &mut GraphProto) -> Was {
         .collect();
     let &[only] = fed.as_slice() else { return Was::default() };
     let Some((element, dims)) = tensor(&graph.input[only]) else { return Was::default() };
+    let signed = element == data_type::INT8;
     let was = Was {
-        bytes: element == data_type::UINT8 && dims.len() == 4,
+        bytes: (signed || element == data_type::UINT8) && dims.len() == 4,
         channels_last: channels_last(&dims),
         flat: flat(&dims),
     };
@@ -127,64 +128,48 @@ pub(super) fn input(graph: &mut GraphProto) -> Was {
         return was;
     }
     let old = graph.input[only].name.clone().unwrap_or_default();
-    let unused = |name: String| -> String {
+    let unused = |word: &str| -> String {
         let taken = |n: &str| {
             graph.node.iter().any(|node| node.output.iter().chain(&node.input).any(|o| o == n))
                 || weights.contains(n)
         };
-        let mut free = name;
+        let mut free = format!("{old}.{word}");
         while taken(&free) {
             free.push('_');
         }
         free
     };
-    let fresh = unused(format!("{old}.pictures"));
-    let rounded = unused(format!("{old}.rounded"));
-    let clipped = unused(format!("{old}.clipped"));
-    let turned = unused(format!("{old}.turned"));
-    let bounds = [unused(format!("{old}.low")), unused(format!("{old}.high"))];
+    let fresh = unused("pictures");
+    let [turned, rounded, one, least] = ["turned", "rounded", "one", "least"].map(unused);
     // Where the graph turns bytes into real numbers itself, whole ones of the latter will do.
     let readers = graph.node.iter().filter(|n| reads(n).contains(&old.as_str()));
-    let needs_bytes = was.bytes && readers.clone().any(|n| n.op() != "Cast");
-    let named = |op: &str, inputs: &[&str], output: &str| NodeProto {
-        op_type: Some(op.into()),
-        name: Some(format!("upright/{op}")),
-        input: inputs.iter().map(ToString::to_string).collect(),
-        output: vec![output.into()],
-        ..Default::default()
-    };
+    let needs_bytes = was.bytes && (signed || readers.clone().any(|n| n.op() != "Cast"));
     let mut nodes = Vec::new();
     let mut at = fresh.clone();
-    if was.bytes {
-        for (name, value) in bounds.iter().zip([0.0f32, 255.0]) {
-            graph.initializer.push(TensorProto {
-                name: Some(name.clone()),
-                data_type: Some(data_type::FLOAT),
-                float_data: vec![value],
-                ..Default::default()
-            });
-        }
-        nodes.push(named("Round", &[&at], &rounded));
-        nodes.push(named("Clip", &[&rounded, &bounds[0], &bounds[1]], &clipped));
-        at = clipped;
-    }
     if was.channels_last {
-        let turned = if needs_bytes { turned.clone() } else { old.clone() };
-        let mut node = named("Transpose", &[&at], &turned);
-        node.attribute.push(write::ints("perm", [0, 2, 3, 1]));
-        nodes.push(node);
-        at = turned;
+        let to = if was.bytes { turned } else { old.clone() };
+        nodes.push(write::node("Transpose", &[&at], &to, vec![write::ints("perm", [0, 2, 3, 1])]));
+        at = to;
+    }
+    if was.bytes {
+        // Steps of 1; signed bytes are 128 less.
+        let zero = if signed { i8::MIN.cast_unsigned() } else { 0 };
+        graph.initializer.push(write::stored(
+            &one,
+            data_type::FLOAT,
+            &[],
+            1f32.to_le_bytes().into(),
+        ));
+        graph.initializer.push(write::stored(&least, element, &[], vec![zero]));
+        let to = if needs_bytes { old.clone() } else { rounded };
+        nodes.push(write::node("QuantizeLinear", &[&at, &one, &least], &to, vec![]));
+        at = to;
+    }
+    if was.bytes && !needs_bytes {
+        nodes.push(write::node("DequantizeLinear", &[&at, &one, &least], &old, vec![]));
     }
     if was.flat.is_some() {
-        nodes.push(named("Flatten", &[&at], &old));
-        at.clone_from(&old);
-    }
-    if needs_bytes {
-        let mut node = named("Cast", &[&at], &old);
-        node.attribute.push(write::int("to", i64::from(data_type::UINT8)));
-        nodes.push(node);
-    } else if at != old {
-        nodes.push(named("Identity", &[&at], &old));
+        nodes.push(write::node("Flatten", &[&at], &old, vec![]));
     }
     graph.node.splice(0..0, nodes);
     let mut first: Vec<DimensionProto> = dims;

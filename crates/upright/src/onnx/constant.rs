@@ -111,7 +111,6 @@ impl Graph {
         let value = || self.constant_behind(node.arg(0)?, depth.checked_sub(1)?);
         match node.op() {
             "Identity" | "Cast" | "CastLike" | "Dropout" => value(),
-            "DequantizeLinear" => self.dequantized(node, depth.checked_sub(1)?),
             "Transpose" => {
                 let value = value()?;
                 let perm: Vec<usize> = match node.attr("perm") {
@@ -134,32 +133,6 @@ impl Graph {
             }
             _ => None,
         }
-    }
-
-    /// `(x - zero) scale` of a stored tensor of bytes, with one scale or one per entry of an
-    /// axis.
-    fn dequantized(&self, node: &NodeProto, depth: usize) -> Option<Constant> {
-        let stored = self.raw_initializer(node.arg(0)?)?;
-        let (shape, size) = dims(stored)?;
-        let stored = bytes(stored)?;
-        let scale = self.constant_behind(node.arg(1)?, depth)?.data;
-        let zero = match node.arg(2) {
-            Some(name) => bytes(self.raw_initializer(name)?)?,
-            None => vec![0],
-        };
-        let rank = shape.len() as i64;
-        let axis = usize::try_from(node.int("axis", 1).rem_euclid(rank.max(1))).ok()?;
-        let inner: usize = shape.iter().skip(axis + 1).product();
-        let entries = shape.get(axis).copied().unwrap_or(1);
-        let of = |i: usize, count: usize| if count == 1 { 0 } else { i / inner.max(1) % entries };
-        let fits = |count: usize| count == 1 || count == entries;
-        if stored.len() != size || !fits(scale.len()) || !fits(zero.len()) {
-            return None;
-        }
-        let value = |(i, b): (usize, &i32)| {
-            (i64::from(*b) - i64::from(zero[of(i, zero.len())])) as f32 * scale[of(i, scale.len())]
-        };
-        Some(Constant { shape, data: stored.iter().enumerate().map(value).collect() })
     }
 
     /// A constant of whole numbers: a shape, or axes.
@@ -211,13 +184,67 @@ fn chunks<const N: usize, T>(raw: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> 
     raw.as_chunks::<N>().0.iter().map(|b| read(*b)).collect()
 }
 
+/// `(x - zero) scale` of a stored tensor of whole numbers, with one scale and zero point or one
+/// per entry of an axis.
+pub(super) fn dequantised(
+    stored: &TensorProto,
+    scale: &[f32],
+    zero: Option<&TensorProto>,
+    axis: i64,
+) -> Option<Constant> {
+    let (shape, size) = dims(stored)?;
+    let stored = bytes(stored)?;
+    let zero = match zero {
+        Some(zero) => bytes(zero)?,
+        None => vec![0],
+    };
+    let axis = usize::try_from(axis.rem_euclid((shape.len() as i64).max(1))).ok()?;
+    let inner: usize = shape.iter().skip(axis + 1).product();
+    let entries = shape.get(axis).copied().unwrap_or(1);
+    let of = |i: usize, count: usize| if count == 1 { 0 } else { i / inner.max(1) % entries };
+    let fits = |count: usize| count == 1 || count == entries;
+    if stored.len() != size || !fits(scale.len()) || !fits(zero.len()) {
+        return None;
+    }
+    let value = |(i, b): (usize, &i32)| {
+        (i64::from(*b) - i64::from(zero[of(i, zero.len())])) as f32 * scale[of(i, scale.len())]
+    };
+    Some(Constant { shape, data: stored.iter().enumerate().map(value).collect() })
+}
+
+/// Whether a zero point is the lowest number of its type, so that nothing below zero is stored.
+pub(super) fn lowest(zero: &TensorProto) -> bool {
+    let least = match zero.data_type {
+        Some(data_type::UINT8 | data_type::UINT16) => 0,
+        Some(data_type::INT8) => i32::from(i8::MIN),
+        Some(data_type::INT16) => i32::from(i16::MIN),
+        _ => return false,
+    };
+    bytes(zero).is_some_and(|all| all == [least])
+}
+
+/// The tensor that a `Constant` node stores.
+pub(super) fn stored_value(node: &NodeProto) -> Option<&TensorProto> {
+    let value = node.attr("value").filter(|_| node.op() == "Constant")?;
+    value.t.as_ref()
+}
+
 /// The whole numbers of a quantised tensor.
 fn bytes(t: &TensorProto) -> Option<Vec<i32>> {
     Some(match (t.data_type?, t.raw_data.as_deref()) {
         (data_type::INT8, Some(raw)) => raw.iter().map(|b| i32::from(b.cast_signed())).collect(),
         (data_type::UINT8, Some(raw)) => raw.iter().map(|b| i32::from(*b)).collect(),
+        (data_type::INT16, Some(raw)) => chunks(raw, |b| i32::from(i16::from_le_bytes(b))),
+        (data_type::UINT16, Some(raw)) => chunks(raw, |b| i32::from(u16::from_le_bytes(b))),
         (data_type::INT32, Some(raw)) => chunks(raw, i32::from_le_bytes),
-        (data_type::INT8 | data_type::UINT8 | data_type::INT32, None) => t.int32_data.clone(),
+        (
+            data_type::INT8
+            | data_type::UINT8
+            | data_type::INT16
+            | data_type::UINT16
+            | data_type::INT32,
+            None,
+        ) => t.int32_data.clone(),
         _ => return None,
     })
 }
@@ -263,44 +290,4 @@ pub(crate) fn check_length(t: &TensorProto) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("dimensions {shape:?} need {want} {unit}, there are {got}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::onnx::build;
-
-    fn quantised(name: &str, dims: &[i64], kind: i32, data: &[i32]) -> TensorProto {
-        TensorProto {
-            name: Some(name.into()),
-            dims: dims.to_vec(),
-            data_type: Some(kind),
-            int32_data: data.to_vec(),
-            ..Default::default()
-        }
-    }
-
-    /// (1 - 1) 0.5, (-2 - 1) 0.5; 3 * 2, 4 * 2. The layer behind the quantised output of a
-    /// network is found, with its weights in real numbers.
-    #[test]
-    fn quantised_weights_are_read_and_quantised_outputs_looked_through() {
-        let nodes = vec![
-            build::node("DequantizeLinear", &["w8", "s", "z"], "w").with_int("axis", 0),
-            build::node("Gemm", &["x", "w"], "g").with_int("transB", 1),
-            build::node("QuantizeLinear", &["g", "one", "none"], "q"),
-            build::node("DequantizeLinear", &["q", "one", "none"], "y"),
-        ];
-        let weights = vec![
-            quantised("w8", &[2, 2], data_type::INT8, &[1, -2, 3, 4]),
-            build::weight("s", &[2], &[0.5, 2.0]),
-            quantised("z", &[2], data_type::INT8, &[1, 0]),
-            build::weight("one", &[], &[1.0]),
-            quantised("none", &[], data_type::UINT8, &[0]),
-        ];
-        let graph = build::graph(&build::model(&[0, 2], nodes, weights));
-        assert_eq!(graph.constant("w").unwrap().data, [0.0, -1.5, 6.0, 8.0]);
-        let ending = graph.ending("y");
-        assert_eq!(ending.features, ["x"]);
-        assert_eq!(ending.head.unwrap().weight.data(), [0.0, -1.5, 6.0, 8.0]);
-    }
 }

@@ -19,6 +19,7 @@ use crate::onnx::proto::{
     DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto, TypeValue, ValueInfoProto,
     data_type,
 };
+use crate::onnx::{quantised, scaler};
 
 /// Largest model that is read, external weights included: 2 GiB.
 pub(crate) const LIMIT: u64 = 2 << 30;
@@ -84,6 +85,7 @@ pub struct Graph {
     model: ModelProto,
     fingerprint: String,
     was: Was,
+    operators: Vec<Operator>,
     producers: HashMap<String, usize>,
     initializers: HashMap<String, usize>,
 }
@@ -129,6 +131,9 @@ impl Graph {
         external::inline(graph, folder, name, size, &mut hash)?;
         adapt::sort(graph);
         adapt::singles(graph);
+        let operators = counted(graph);
+        scaler::standard(graph);
+        quantised::real(graph);
         let fingerprint = hash.finalize().to_hex().to_string();
         if model.opset_import.is_empty() {
             return Err(bad("it names no operator set".into()));
@@ -138,6 +143,7 @@ impl Graph {
             model,
             fingerprint,
             was: Was::default(),
+            operators,
             producers: HashMap::new(),
             initializers: HashMap::new(),
         };
@@ -150,6 +156,7 @@ impl Graph {
     pub(super) fn derived(&self, model: ModelProto) -> Result<Self> {
         let mut graph = Graph {
             name: self.name.clone(),
+            operators: model.graph.as_ref().map(counted).unwrap_or_default(),
             model,
             fingerprint: self.fingerprint.clone(),
             was: Was::default(),
@@ -201,7 +208,7 @@ impl Graph {
                 check_length(t).map_err(|why| format!("node `{called}`: {why}"))?;
             }
         }
-        limits::check(graph)?;
+        limits::check(&self.model)?;
         if graph.output.is_empty() {
             return Err("it has no outputs".into());
         }
@@ -254,11 +261,9 @@ impl Graph {
         self.graph().output.iter().map(port).collect()
     }
 
-    /// The operators in use, by name.
+    /// The operators that the file uses, by name.
     pub fn operators(&self) -> Vec<Operator> {
-        let mut counts = BTreeMap::new();
-        count(self.graph(), &mut counts);
-        counts.into_iter().map(|((name, domain), count)| Operator { domain, name, count }).collect()
+        self.operators.clone()
     }
 
     /// Version of the standard operator set; 0 if only others are named.
@@ -357,6 +362,12 @@ fn check_size(name: &str, size: u64) -> Result<()> {
         return Err(Error::TooLarge { what: name.into(), size, limit: LIMIT });
     }
     Ok(())
+}
+
+fn counted(graph: &GraphProto) -> Vec<Operator> {
+    let mut counts = BTreeMap::new();
+    count(graph, &mut counts);
+    counts.into_iter().map(|((name, domain), count)| Operator { domain, name, count }).collect()
 }
 
 fn count(graph: &GraphProto, counts: &mut BTreeMap<(String, String), usize>) {

@@ -28,6 +28,8 @@ pub struct Ending {
     pub features: Vec<String>,
     /// The last linear layer, if the logits are exactly that layer of the features.
     pub head: Option<Head>,
+    /// How far the logits may be off it by rounding: half a step of their quantisation.
+    pub rounding: f32,
 }
 
 /// Logits as a sum of weights times tensors, plus a bias.
@@ -40,13 +42,19 @@ impl Graph {
     /// Follows an output back to the last linear layer.
     pub fn ending(&self, output: &str) -> Ending {
         let (mut logits, mut at, mut activation) = (output, output, None);
+        let mut rounding = 0.0;
         for _ in 0..DEPTH {
             let Some(node) = self.node(at) else { break };
             let Some(input) = node.arg(0) else { break };
+            if node.op() == "QuantizeLinear" {
+                let step = node.arg(1).and_then(|s| self.constant(s)?.data.first().copied());
+                rounding += step.unwrap_or(0.0).abs() / 2.0;
+            }
             match node.op() {
                 "Softmax" | "LogSoftmax" | "Sigmoid" => {
                     activation = Some(node.op().to_string());
                     (logits, at) = (input, input);
+                    rounding = 0.0;
                 }
                 op if passes(op) => at = input,
                 _ => break,
@@ -60,7 +68,7 @@ impl Graph {
             }
             None => (self.last_linear_input(at).into_iter().collect(), None),
         };
-        Ending { logits: logits.into(), activation, features, head }
+        Ending { logits: logits.into(), activation, features, head, rounding }
     }
 
     /// `left` counts the nodes that may still be looked at.

@@ -1,10 +1,11 @@
-//! Sizes that a few bytes of a file can ask for. Engines make room for them
-//! before they notice that nothing fits, so they are checked first.
+//! Sizes and rounds that a few bytes of a file can ask for. Engines make room
+//! before they notice that nothing fits, and go round until they are done, so
+//! both are checked first.
 
 use std::collections::HashMap;
 
-use super::constant::{Constant, whole};
-use super::proto::{GraphProto, NodeProto, TensorProto};
+use super::constant::{Constant, stored_value, whole};
+use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
 
 /// Most numbers of a tensor that a constant gives the size of: 1 GiB of real numbers.
 const TENSOR: f64 = (1u64 << 28) as f64;
@@ -12,23 +13,55 @@ const TENSOR: f64 = (1u64 << 28) as f64;
 /// Largest stride, dilation or kernel.
 const WINDOW: u64 = 1 << 20;
 
+/// Most rounds of a loop, counting those of the loops around it.
+const ROUNDS: i64 = 1 << 14;
+
 /// Largest padding on one side: of sequences, and of maps, whose sides multiply.
 const PADS: [u64; 2] = [1 << 16, 512];
 
-/// Checks every node, nested graphs included.
-pub(super) fn check(graph: &GraphProto) -> Result<(), String> {
+/// Checks every node, those of nested graphs and of functions included.
+pub(super) fn check(model: &ModelProto) -> Result<(), String> {
+    model.graph.iter().try_for_each(|graph| checked(graph, ROUNDS))?;
+    let functions = model.functions.iter().map(|f| &f.node);
+    functions.map(|nodes| checked_nodes(nodes, &HashMap::new(), ROUNDS)).collect()
+}
+
+/// Checks a graph whose loops may go round so often.
+fn checked(graph: &GraphProto, rounds: i64) -> Result<(), String> {
     let mut known: HashMap<&str, &TensorProto> = HashMap::new();
     known.extend(graph.initializer.iter().filter_map(|t| Some((t.name.as_deref()?, t))));
-    for node in graph.node.iter().filter(|n| n.op() == "Constant") {
-        known.extend(node.attr("value").and_then(|a| a.t.as_ref()).map(|t| (node.out(), t)));
-    }
-    for node in &graph.node {
+    known.extend(graph.node.iter().filter_map(|n| Some((n.out(), stored_value(n)?))));
+    checked_nodes(&graph.node, &known, rounds)
+}
+
+fn checked_nodes(
+    nodes: &[NodeProto],
+    known: &HashMap<&str, &TensorProto>,
+    rounds: i64,
+) -> Result<(), String> {
+    for node in nodes {
+        let called = || node.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(node.out());
+        let within = if node.op() == "Loop" {
+            let count = node.arg(0).and_then(|count| whole(known.get(count)?));
+            match count.as_deref() {
+                Some(&[n]) if (0..=rounds).contains(&n) => rounds / n.max(1),
+                _ => {
+                    return Err(format!(
+                        "node `{}` (Loop) may go round for ever: a loop needs a stored number of \
+                         rounds, at most {ROUNDS} in all; classifiers can be exported without loops",
+                        called()
+                    ));
+                }
+            }
+        } else {
+            rounds
+        };
         for a in &node.attribute {
-            a.g.iter().chain(&a.graphs).try_for_each(check)?;
+            a.g.iter().chain(&a.graphs).try_for_each(|g| checked(g, within))?;
         }
-        let Some(what) = too_large(node, &known) else { continue };
-        let called = node.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(node.out());
-        return Err(format!("node `{called}` ({}) asks for {what}", node.op()));
+        if let Some(what) = too_large(node, known) {
+            return Err(format!("node `{}` ({}) asks for {what}", called(), node.op()));
+        }
     }
     Ok(())
 }
@@ -72,14 +105,14 @@ fn too_large(node: &NodeProto, known: &HashMap<&str, &TensorProto>) -> Option<St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::onnx::build::{node, shape};
+    use crate::onnx::build::{self, node, shape};
+    use crate::onnx::proto::AttributeProto;
     use crate::onnx::write::ints;
 
     #[test]
     fn sizes_beyond_any_use_are_refused_before_anything_is_made() {
         let of = |nodes: Vec<NodeProto>, dims: &[i64]| {
-            let initializer = vec![shape("s", dims)];
-            check(&GraphProto { node: nodes, initializer, ..Default::default() })
+            check(&build::model(&[0, 2], nodes, vec![shape("s", dims)]))
         };
         let made = || vec![node("ConstantOfShape", &["s"], "y")];
         assert_eq!(of(made(), &[1000, 1000]), Ok(()));
@@ -91,5 +124,41 @@ mod tests {
         let pad = node("Pad", &["x", "s"], "y");
         assert_eq!(of(vec![pad.clone()], &[0, 0, 1, 1]), Ok(()));
         assert!(of(vec![pad], &[0, i64::MIN]).unwrap_err().contains("pads of -9"));
+    }
+
+    /// Rounds of a loop within another multiply.
+    #[test]
+    fn a_loop_needs_a_stored_number_of_rounds() {
+        let around = |rounds: &str, nodes: Vec<NodeProto>| {
+            let mut node = node("Loop", &[rounds, "", "x"], "y");
+            let g = Some(GraphProto { node: nodes, ..Default::default() });
+            node.attribute.push(AttributeProto { g, ..Default::default() });
+            node
+        };
+        let of = |node: NodeProto| {
+            let rounds = [("few", 200), ("many", 70_000), ("less", -1)];
+            let weights = rounds.map(|(name, n)| shape(name, &[n])).into();
+            check(&build::model(&[0, 2], vec![node], weights))
+        };
+        assert_eq!(of(around("few", vec![])), Ok(()));
+        for endless in ["many", "less", "x", ""] {
+            let why = of(around(endless, vec![])).unwrap_err();
+            assert!(why.starts_with("node `/y` (Loop) may go round for ever"), "{why}");
+        }
+        let mut twenty = node("Constant", &[], "20");
+        twenty.attribute.push(AttributeProto {
+            name: Some("value".into()),
+            t: Some(shape("", &[20])),
+            ..Default::default()
+        });
+        let nested = |inner: Vec<NodeProto>| {
+            around("few", [vec![twenty.clone()], vec![around("20", inner)]].concat())
+        };
+        assert_eq!(of(nested(vec![])), Ok(()));
+        let inner = vec![twenty.clone(), around("20", vec![])];
+        assert!(of(nested(inner)).is_err());
+        let chosen =
+            NodeProto { op_type: Some("If".into()), ..around("x", vec![around("x", vec![])]) };
+        assert!(of(chosen).is_err());
     }
 }

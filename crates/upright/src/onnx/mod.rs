@@ -12,6 +12,8 @@ mod head;
 mod limits;
 pub(crate) mod products;
 pub(crate) mod proto;
+mod quantised;
+mod scaler;
 mod side;
 mod taps;
 mod window;

@@ -218,6 +218,30 @@ pub(super) fn clip(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// Rounding is passed straight through: what a quantisation undoes later has slope 1 on the
+/// whole.
+pub(super) fn quantise(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    let scale = scale(b, step)?;
+    let g = b.div(step.d()?, &scale);
+    b.give(step.input(0)?, g);
+    Ok(())
+}
+
+pub(super) fn dequantise(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
+    let scale = scale(b, step)?;
+    let g = b.mul(step.d()?, &scale);
+    b.give(step.input(0)?, g);
+    Ok(())
+}
+
+/// The one scale of a quantisation.
+fn scale(b: &mut Builder<'_>, step: &Step<'_>) -> Result<String, String> {
+    match b.constant(step.input(1)?).as_ref().map(|c| c.data.as_slice()) {
+        Some(&[scale]) => Ok(b.scalar(scale)),
+        _ => Err("without one fixed scale".into()),
+    }
+}
+
 /// Operators of several inputs, which are spread to one shape.
 pub(super) fn joined(b: &mut Builder<'_>, step: &Step<'_>) -> Result<(), String> {
     let node = step.node;

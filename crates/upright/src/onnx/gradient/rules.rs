@@ -74,6 +74,8 @@ pub(super) fn rule(node: &NodeProto) -> Option<Rule> {
             first(shape::reshape)
         }
         "Cast" | "CastLike" => first(shape::cast),
+        "QuantizeLinear" => first(elementwise::quantise),
+        "DequantizeLinear" => first(elementwise::dequantise),
         "Transpose" => first(shape::transpose),
         "Expand" => first(shape::expand),
         "Tile" => first(shape::tile),

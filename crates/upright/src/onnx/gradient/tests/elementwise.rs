@@ -4,7 +4,8 @@ use prost::Message;
 
 use super::{build, check, check_at, ints, net, numbers, text, with};
 use crate::onnx::build::{node, shape, weight};
-use crate::onnx::proto::{NodeProto, TensorProto};
+use crate::onnx::proto::{NodeProto, TensorProto, data_type};
+use crate::onnx::write::stored;
 
 #[test]
 fn activations_have_their_slopes() {
@@ -37,6 +38,22 @@ fn activations_have_their_slopes() {
     check("LogSoftmax 1", &[2, 4, 5], vec![y("LogSoftmax").with_int("axis", 1)], vec![]);
     let cast = vec![y("Cast").with_int("to", 1)];
     check("Cast", &[2, 3], cast, vec![]);
+}
+
+/// Two steps of the quantisation apart, differences know nothing of the rounding.
+#[test]
+fn rounding_is_passed_straight_through() {
+    let zero = |code: i32, byte: u8| stored("zero", code, &[], vec![byte]);
+    let x: Vec<f32> = numbers(18, 1).iter().map(|v| v * 0.5 + 0.0012).collect();
+    for zero in [zero(data_type::UINT8, 128), zero(data_type::INT8, 0)] {
+        let nodes = vec![
+            node("QuantizeLinear", &["x", "step", "zero"], "q"),
+            node("DequantizeLinear", &["q", "step", "zero"], "r"),
+            node("Sigmoid", &["r"], "y"),
+        ];
+        let weights = vec![weight("step", &[], &[super::STEP]), zero];
+        check_at("rounding", &[2, 9], &net(&[2, 9], nodes, weights, 17), &x);
+    }
 }
 
 #[test]
