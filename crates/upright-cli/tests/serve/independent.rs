@@ -25,7 +25,10 @@ fn tritonclient_gets_the_bytes_of_the_command_line() {
             eprintln!("SKIPPED: there is no {python}");
             return;
         };
-        let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let hex = |bytes: &[u8]| {
+            let digits: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+            digits.concat()
+        };
         let numbers: Vec<u8> = items[which].iter().flat_map(|v| v.to_le_bytes()).collect();
         // A script that ends at once, for want of a module, does not read.
         let _ = writeln!(child.stdin.take().unwrap(), "{}", hex(&numbers));
