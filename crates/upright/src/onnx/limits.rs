@@ -22,8 +22,8 @@ const PADS: [u64; 2] = [1 << 16, 512];
 /// Checks every node, those of nested graphs and of functions included.
 pub(super) fn check(model: &ModelProto) -> Result<(), String> {
     model.graph.iter().try_for_each(|graph| checked(graph, ROUNDS))?;
-    let functions = model.functions.iter().map(|f| &f.node);
-    functions.map(|nodes| checked_nodes(nodes, &HashMap::new(), ROUNDS)).collect()
+    let mut functions = model.functions.iter().map(|f| &f.node);
+    functions.try_for_each(|nodes| checked_nodes(nodes, &HashMap::new(), ROUNDS))
 }
 
 /// Checks a graph whose loops may go round so often.

@@ -2,8 +2,8 @@
 //! so that engines, taps, heads and gradients need to know only those.
 //!
 //! `QLinearConv` and its kin (standard or of the domain `com.microsoft`, as
-//! onnxruntime's quantiser writes them) become DequantizeLinear, the operator
-//! on real numbers, QuantizeLinear: the same numbers but for a step of the
+//! onnxruntime's quantiser writes them) become `DequantizeLinear`, the operator
+//! on real numbers, `QuantizeLinear`: the same numbers but for a step of the
 //! quantisation where a sum lies between two. Weights are dequantised once.
 //! Where only weights are stored in whole numbers and inputs are quantised on
 //! the way (`DynamicQuantizeLinear`), inputs stay as they are: what is left out
