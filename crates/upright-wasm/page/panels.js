@@ -59,8 +59,9 @@ function snap(scene, settled) {
   if (!settled || still.matches || scene.looked.verdict !== "accepted") {
     return drawSnap(canvas, scene, 1);
   }
-  const began = performance.now();
+  const [began, { looked }] = [performance.now(), scene];
   const step = (now) => {
+    if (scene.looked !== looked) return;
     const t = Math.max(0, Math.min(1, (now - began) / 520));
     drawSnap(canvas, scene, 1 - (1 - t) ** 3);
     if (t < 1) snapping = requestAnimationFrame(step);
