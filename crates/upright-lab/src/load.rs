@@ -1,7 +1,7 @@
 //! `upright-lab load`: how fast a server answers, and how long it takes. Only servers on this
 //! machine are asked, for a minute at most.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -52,7 +52,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
+        text.extend([*name, ": ", *value, "\r\n"]);
     }
     text + "\r\n"
 }

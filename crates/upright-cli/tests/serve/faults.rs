@@ -21,7 +21,9 @@ fn heads_and_bodies_that_trickle_in_are_cut_off() {
     let text = head("GET", "/v2/health/live", &[("x-filler", &"a".repeat(500))]);
     for byte in text.bytes() {
         heads.retain_mut(|stream| stream.write_all(&[byte]).is_ok());
-        bodies.iter_mut().for_each(|stream| drop(stream.write_all(b"x")));
+        for stream in &mut bodies {
+            drop(stream.write_all(b"x"));
+        }
         assert_eq!(server.get("/v2/health/live").status, 200);
         if start.elapsed() > Duration::from_millis(2500) {
             break;
@@ -99,7 +101,7 @@ fn heads_beyond_all_reason_are_refused() {
         let mut stream = connect(server.address);
         let _ = stream.write_all(text.as_bytes());
         let reply = reply(&stream);
-        assert!(reply.is_none_or(|reply| (400..=431).contains(&reply.status)), "{:.40}", text);
+        assert!(reply.is_none_or(|reply| (400..=431).contains(&reply.status)), "{text:.40}");
     }
     server.lives();
 }

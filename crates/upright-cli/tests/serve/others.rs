@@ -22,7 +22,7 @@ fn config(signal: Signal) -> Config {
 fn sketches_come_as_svg() {
     let data = samples::strokes(200, 3).unwrap();
     let signal = data.batch().signal();
-    let fitted = Fitted::of(samples::stroke_model(), &data, config(signal));
+    let fitted = Fitted::of(samples::stroke_model(), &data, &config(signal));
     let server = Server::start(&fitted, &[]);
     let svg = b"<svg><path d='M10 10 L40 12 L25 60 L20 61'/></svg>".to_vec();
     let row = said_by_cli(&fitted, &[("a.svg".into(), svg.clone())]).remove(0);
@@ -41,7 +41,7 @@ fn sketches_come_as_svg() {
 fn clouds_come_as_any_file_of_points() {
     let data = samples::solids(100, 3).unwrap();
     let signal = data.batch().signal();
-    let fitted = Fitted::of(samples::solid_model(), &data, config(signal));
+    let fitted = Fitted::of(samples::solid_model(), &data, &config(signal));
     let server = Server::start(&fitted, &[]);
     let xyz = data.batch().item(7).chunks_exact(3).fold(String::new(), |mut text, p| {
         writeln!(text, "{} {} {}", p[0], p[1], p[2]).unwrap();

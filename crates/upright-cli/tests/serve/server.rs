@@ -24,7 +24,7 @@ pub(crate) struct Fitted {
 }
 
 impl Fitted {
-    pub(crate) fn of(bytes: &'static [u8], samples: &Samples, config: Config) -> Self {
+    pub(crate) fn of(bytes: &'static [u8], samples: &Samples, config: &Config) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.onnx");
         std::fs::write(&path, bytes).unwrap();
@@ -48,7 +48,7 @@ pub(crate) fn digits() -> &'static Fitted {
             .with(Role::Proposer, Part::new("moments"))
             .with(Role::Search, Part::new("rivals"))
             .with(Role::Gate, Part::new("conformal"));
-        Fitted::of(samples::glyph_model(), &samples::digits(400, 11).unwrap(), config)
+        Fitted::of(samples::glyph_model(), &samples::digits(400, 11).unwrap(), &config)
     })
 }
 
