@@ -6,8 +6,8 @@
 
 Both answer the same requests (Open Inference Protocol v2 with binary tensors, one digit each)
 of the same load generator, `upright-lab load run`, on the same machine, in rounds that take
-turns. The ratio is that of the medians, with the least and the largest of single rounds. Then
-upright alone: gated, with 0, 10 and 100 % transformed digits, and how long familiar ones take
+turns. The ratio is that of the medians, with the least and the largest of single rounds; beside
+it stands the processor time of a request, which a busy machine distorts less. Then upright alone: gated, with 0, 10 and 100 % transformed digits, and how long familiar ones take
 while others are searched.
 """
 
@@ -93,6 +93,19 @@ class Served:
                 time.sleep(0.1)
         sys.exit(f"{self.process.args} is not ready")
 
+    def busy(self):
+        """Seconds of processor time spent so far, children included; 0 where the system does not tell."""
+        total, left = 0, [self.process.pid]
+        while left:
+            process = pathlib.Path(f"/proc/{left.pop()}")
+            if not process.exists():
+                continue
+            fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+            total += int(fields[11]) + int(fields[12])
+            for task in (process / "task").iterdir():
+                left += map(int, (task / "children").read_text().split())
+        return total / os.sysconf("SC_CLK_TCK")
+
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
@@ -116,7 +129,9 @@ def main():
 
     def load(server, *more):
         command = [lab, "load", "run", server.address, "--seconds", str(args.seconds), *map(str, more)]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        before = server.busy()
+        got = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return {**got, "cpu": 1e3 * (server.busy() - before) / max(got["requests"], 1)}
 
     def ours(*more):
         port = free_port()
@@ -139,12 +154,17 @@ def main():
         for _ in range(args.rounds):
             one, other = load(a, "--plain", *clients), load(b, "--plain", *clients)
             rounds.append((one, other))
-            print("bare model   upright %6.0f/s p99 %6.2f ms   fastapi %6.0f/s p99 %6.2f ms   ratio %.2f" % (
-                one["per_second"], one["all"]["p99"], other["per_second"], other["all"]["p99"],
-                one["per_second"] / other["per_second"]))
+            print("bare model   upright %6.0f/s p99 %6.2f ms cpu %.2f ms   fastapi %6.0f/s p99 %6.2f ms cpu %.2f ms   "
+                  "ratio %.2f" % (
+                      one["per_second"], one["all"]["p99"], one["cpu"],
+                      other["per_second"], other["all"]["p99"], other["cpu"],
+                      one["per_second"] / other["per_second"]))
     ratios = [one["per_second"] / other["per_second"] for one, other in rounds]
     medians = [statistics.median(r[i]["per_second"] for r in rounds) for i in (0, 1)]
     print("ratio of medians %.2f, of rounds %.2f to %.2f" % (medians[0] / medians[1], min(ratios), max(ratios)))
+    spent = [statistics.median(r[i]["cpu"] for r in rounds) for i in (0, 1)]
+    if spent[0] > 0:
+        print("processor time of a request: %.2f and %.2f ms, %.2f times less" % (*spent, spent[1] / spent[0]))
     with ours() as server:
         load(server, *clients)
         for share in (0, 0.1, 1):

@@ -50,10 +50,11 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 
 /// Writes the head of a request that is to be the connection's last.
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)]) -> String {
-    let first = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
-    let lines = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
-    let lines: Vec<String> = std::iter::once(first).chain(lines).collect();
-    lines.concat() + "\r\n"
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        text.extend([*name, ": ", *value, "\r\n"]);
+    }
+    text + "\r\n"
 }
 
 /// Reads an answer; `None` if the connection ends before there is one.

@@ -1,6 +1,7 @@
 //! A client that others wrote: tritonclient, where Python has it.
 
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use crate::server::{Server, digits, inputs, known, rounded};
@@ -26,8 +27,10 @@ fn tritonclient_gets_the_bytes_of_the_command_line() {
             return;
         };
         let hex = |bytes: &[u8]| {
-            let digits: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            digits.concat()
+            bytes.iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            })
         };
         let numbers: Vec<u8> = items[which].iter().flat_map(|v| v.to_le_bytes()).collect();
         // A script that ends at once, for want of a module, does not read.

@@ -1,6 +1,6 @@
 //! `upright serve` as clients meet it: the real process, real sockets on loopback.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
-#![allow(clippy::float_cmp, reason = "counts are whole numbers")]
+#![allow(clippy::float_cmp, reason = "metrics count whole things")]
 
 mod answers;
 mod client;
