@@ -80,7 +80,8 @@ fn a_quantised_model_is_used_as_any_other() {
         let ran = upright(folder, &[&["check"], &some[..]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.out.contains("as configured  100.0 % right"), "{}", ran.out);
-        let few = ["--budget", "4", "--calibration", "100", "--score", "proto", "--accept-harm=100"];
+        let few =
+            ["--budget", "4", "--calibration", "100", "--score", "proto", "--accept-harm=100"];
         let ran = upright(folder, &[&["fit"], &some[..], &few, &["--search", "descent"]].concat());
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(!ran.err.contains("gradient"), "{}", ran.err);
