@@ -62,7 +62,7 @@ fn quantised_networks_answer_as_onnxruntime_does() {
             // On the way nothing is rounded here, which is worth more than a step there.
             let allowed = if DYNAMIC.contains(&name) { 3.0 * STEP } else { 1.01 * STEP };
             let off = furthest(got.data(), &stored(name));
-            println!("{name:20} on {:5} at most {off:.4} off", options.engine);
+            eprintln!("{name:20} on {:5} at most {off:.4} off", options.engine);
             assert!(off <= allowed, "{name} on {}: {off} off", options.engine);
         }
     }
