@@ -42,16 +42,13 @@ pub(crate) fn row(
 /// Where on the grid through a pose another one lies, both in 0..1 from the left and from the
 /// bottom.
 pub(crate) fn place(space: &Space, through: &[f32], pose: &[f32]) -> [f32; 2] {
-    let (across, up) = match (through, pose) {
-        ([_, _, _, x, y], [angle, _, _, own_x, own_y]) => {
-            let octaves = (own_x * own_y / (x * y)).max(1e-6).log2() / 2.0;
-            (angle / TAU + 0.5, 0.5 * (octaves / OCTAVES + 1.0))
-        }
-        _ => {
-            let axis = &space.axes()[0];
-            let turn = |line| axis.turn(line, through, pose).unwrap_or(0.0);
-            (turn(0) / TAU + 0.5, turn(1) / PI + 0.5)
-        }
+    let (across, up) = if let ([_, _, _, x, y], [angle, _, _, own_x, own_y]) = (through, pose) {
+        let octaves = (own_x * own_y / (x * y)).max(1e-6).log2() / 2.0;
+        (angle / TAU + 0.5, 0.5 * (octaves / OCTAVES + 1.0))
+    } else {
+        let axis = &space.axes()[0];
+        let turn = |line| axis.turn(line, through, pose).unwrap_or(0.0);
+        (turn(0) / TAU + 0.5, turn(1) / PI + 0.5)
     };
     [across.rem_euclid(1.0), up.clamp(0.0, 1.0)]
 }

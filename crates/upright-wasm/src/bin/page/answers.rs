@@ -50,7 +50,8 @@ fn answers(subject: Subject, artifact: &[u8]) -> Result<Vec<Answer>> {
 }
 
 fn map(space: &Space, i: u32) -> Vec<f32> {
-    let pose = if i % 2 == 0 { space.identity() } else { space.draw(&sobol(i, space.cube(), 5)) };
+    let pose =
+        if i.is_multiple_of(2) { space.identity() } else { space.draw(&sobol(i, space.cube(), 5)) };
     space.map(&pose).entries().to_vec()
 }
 
