@@ -25,7 +25,7 @@ use crate::role::Role;
 use crate::router::Models;
 
 /// The format this version writes.
-pub const FORMAT: u64 = 4;
+pub const FORMAT: u64 = 5;
 
 /// Largest artifact that is read: 8 GiB.
 pub const LARGEST: u64 = 8 << 30;

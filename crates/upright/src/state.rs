@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use half::f16;
+
 use crate::error::{Error, Result};
 use crate::tensor::Matrix;
 
@@ -92,6 +94,14 @@ impl State {
         self
     }
 
+    /// The same state with a matrix in half precision.
+    #[must_use]
+    pub(crate) fn matrix_f16(mut self, name: &str, m: &Matrix) -> Self {
+        let bits = m.data().iter().map(|v| f16::from_f32(*v).to_bits()).collect();
+        self.put(name, Stored { shape: vec![m.rows(), m.cols()], data: Data::F16(bits) });
+        self
+    }
+
     /// The same state with all tensors of another, whose names get a prefix.
     #[must_use]
     pub(crate) fn with_part(mut self, prefix: &str, part: &State) -> Self {
@@ -150,6 +160,18 @@ impl State {
         match (&t.data, t.shape.as_slice()) {
             (Data::F32(v), &[rows, cols]) => Matrix::new(rows, cols, v.clone()),
             _ => Err(damaged(format!("tensor `{name}` is not an f32 matrix"))),
+        }
+    }
+
+    /// A matrix in half precision stored under a name.
+    pub(crate) fn read_matrix_f16(&self, name: &str) -> Result<Matrix> {
+        let t = self.get(name)?;
+        match (&t.data, t.shape.as_slice()) {
+            (Data::F16(bits), &[rows, cols]) => {
+                let numbers = bits.iter().map(|b| f16::from_bits(*b).to_f32()).collect();
+                Matrix::new(rows, cols, numbers)
+            }
+            _ => Err(damaged(format!("tensor `{name}` is not a matrix in half precision"))),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Upright inputs from which on every fourth chooses how improvements are measured.
 const MANY: usize = 200;
 /// Points of accuracy that may be lost for searching less.
-const SAVING: f64 = 0.03;
+const SAVING: f64 = 0.1;
 
 /// Threshold and margin with the best accuracy at a share of transformed inputs that keep a
 /// limit on what upright inputs lose. The `never` end always qualifies.

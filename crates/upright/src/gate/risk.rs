@@ -50,18 +50,22 @@ impl Limit {
         }
     }
 
+    /// Points that a gate may seem to lose on calibration inputs before a limit stops giving way.
+    const SEEMING: f64 = 0.5;
+
     /// The limit that `n` inputs can promise of a gate that changes the share `changed` of them,
-    /// 0..1, and loses nothing by it, if it gives way.
+    /// 0..1, and seems to lose half a point by it, if it gives way.
     pub(super) fn suited(self, n: usize, changed: f64) -> Self {
         if !self.gives {
             return self;
         }
         let least = (self.least(n) * 10.0).ceil() / 10.0;
         let flips = (0.5 * changed * n as f64).ceil() as usize;
+        let lost = (Limit::SEEMING / 100.0 * n as f64) as usize;
         let tenths = (10.0 * self.drop.max(least)) as u32;
         let kept = (tenths..1000)
             .map(|tenths| Limit { drop: f64::from(tenths) / 10.0, ..self })
-            .find(|limit| limit.kept(flips, flips, n));
+            .find(|limit| limit.kept(flips + lost, flips, n));
         kept.unwrap_or(Limit { drop: 100.0, ..self })
     }
 

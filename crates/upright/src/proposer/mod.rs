@@ -124,6 +124,9 @@ pub struct Rating {
     pub lead: f32,
     /// How unlike the class' usual size and elongation the view is; 0 = equal or not known.
     pub unlike: f32,
+    /// What the view competes with: the class that the model names in the input as it is, under
+    /// that pose and under its best one; 0 where it is not known.
+    pub raw: [f32; 2],
 }
 
 /// What a proposer is told of an input at the start.

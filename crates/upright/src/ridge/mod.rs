@@ -1,13 +1,16 @@
 //! Regressions in closed form or nearly so: ridge regression from streamed
-//! rows, logistic regression and the conditional logit.
+//! rows, on features or on how near they lie to landmarks, logistic regression
+//! and the conditional logit.
 //!
 //! Everything runs in a fixed order of operations: neither the number of
 //! threads nor the sizes of the pieces of a stream change a bit.
 
+mod landmarks;
 mod logit;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use landmarks::Landmarks;
 pub(crate) use logit::{conditional, logistic};
 
 use faer::linalg::matmul::matmul as product;

@@ -7,6 +7,7 @@ use super::cells::{Cells, Place};
 use super::frame::Frames;
 use super::framing::{frames, turns};
 use super::held::Held;
+use super::reader::Lecture;
 use super::votes::Quarters;
 use super::{Learned, Targets, geometry, steps};
 use crate::config::Settings;
@@ -16,7 +17,6 @@ use crate::error::Result;
 use crate::outputs::Outputs;
 use crate::proposer::shapes::{Shape, shape};
 use crate::proposer::{Bank, Proposer};
-use crate::ridge::Normal;
 use crate::seed;
 use crate::tensor::Signal;
 use crate::warp::{View, warp};
@@ -56,7 +56,7 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
     let mut learned = Learned {
         frames,
         cells,
-        ridge: None,
+        reader: None,
         step: None,
         classes,
         targets,
@@ -67,16 +67,25 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let found = learned.sum_up(bank, signal, copies)?;
-    match found {
-        Ok((mut normal, held)) => {
-            let penalty = settings.auto("ridge");
-            learned.note = held.choose(&mut learned, &mut normal, penalty);
+    let lecture = Lecture::new(
+        learned.outputs(),
+        copies,
+        settings.auto("landmarks").map(|count| count as usize),
+        settings.auto("ridge"),
+        Held::new(bank.samples.len(), copies),
+    );
+    match learned.attend(lecture, bank, signal, copies)?.map(Lecture::end) {
+        Ok(Some((reader, read, held))) => {
+            learned.note = held.tell(&mut learned, &read);
+            learned.reader = Some(reader);
+        }
+        Ok(None) => {
+            learned.note = Some(silent("the features of the copies cannot be regressed on"));
         }
         Err(why) => learned.note = Some(silent(&why)),
     }
     let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
-    if settings.flag("steps") && normal_form && learned.ridge.is_some() {
+    if settings.flag("steps") && normal_form && learned.reader.is_some() {
         learned.step = steps::fit(&learned, bank, copies / STEPS)?;
     }
     Ok(Box::new(learned))
@@ -95,42 +104,36 @@ impl Learned {
         Kind::of(self.photographs && self.kinds && resampled)
     }
 
-    /// Sums up copies and holds some apart; or says why nothing can be learnt.
-    fn sum_up(
+    /// Shows a lecture all copies; or says why nothing can be learnt.
+    fn attend(
         &self,
+        mut lecture: Lecture,
         bank: &mut Bank,
         signal: Signal,
         copies: usize,
-    ) -> Result<std::result::Result<(Normal, Held), String>> {
-        let mut normal: Option<Normal> = None;
-        let mut held = Held::new(bank.samples.len(), copies);
+    ) -> Result<std::result::Result<Lecture, String>> {
         bank.samples.phase("copies", copies);
         let kinds = self.kinds();
         let mut walk = Walk { chunk: chunk(signal), ..Walk::new(bank.samples.len(), copies) };
         while let Some((round, numbers)) = walk.next() {
             let kind = kinds[round as usize % kinds.len()];
             let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
-            for i in 0..made.outputs.len() {
-                let Some(place) = &made.places[i] else { continue };
-                let row = features(&made.outputs, i, &made.own[i]);
-                if !Normal::fits(row.len(), self.outputs()) {
-                    return Ok(Err("its taps have too many features; reduce them".into()));
-                }
-                let normal = normal.get_or_insert_with(|| Normal::new(row.len(), self.outputs()));
-                let cells = self.cells.weights(place, bank.space);
-                let targets = self.targets(&cells, made.labels[i] as usize);
-                if held.wants(made.samples[i]) {
-                    held.add(row, targets, kind);
-                } else {
-                    normal.add(&row, targets);
-                }
+            let held: Vec<bool> = made.samples.iter().map(|s| lecture.held.wants(*s)).collect();
+            let copies = (0..made.outputs.len()).filter_map(|i| {
+                let cells = self.cells.weights(made.places[i].as_ref()?, bank.space);
+                let aims = self.targets(&cells, made.labels[i] as usize);
+                Some((features(&made.outputs, i, &made.own[i]), aims, held[i]))
+            });
+            if let Err(why) = lecture.add(copies, kind) {
+                return Ok(Err(why));
             }
             bank.samples.advance(numbers.len());
         }
-        let count = normal.as_ref().map_or(0, Normal::len);
-        Ok(match normal.filter(|_| count >= FEWEST) {
-            Some(normal) => Ok((normal, held)),
-            None => Err(format!("{count} copies with features are too few, {FEWEST} are needed")),
+        let count = lecture.len();
+        Ok(if count < FEWEST {
+            Err(format!("{count} copies with features are too few, {FEWEST} are needed"))
+        } else {
+            Ok(lecture)
         })
     }
 }

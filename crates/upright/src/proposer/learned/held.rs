@@ -3,19 +3,15 @@
 //! it finds the pose.
 
 use super::Learned;
-use super::fit::silent;
 use crate::copies::Kind;
-use crate::ridge::{Normal, Ridge};
+use crate::ridge::{Landmarks, Normal, Ridge};
 use crate::stats::log_softmax;
 use crate::tensor::{Matrix, argmax};
 
 /// Most copies that are held apart, and their share.
 const MOST: usize = 1500;
 const SHARE: u64 = 10;
-/// Penalties that are tried, per copy.
-const PENALTIES: [f64; 4] = [0.03, 0.1, 0.3, 1.0];
-/// The penalty where too few copies are held apart to choose one.
-const USUAL: f64 = 0.03;
+/// Fewer copies than this are nothing to go by.
 const FEWEST: usize = 100;
 
 /// Some copies.
@@ -47,35 +43,48 @@ impl Held {
         }
     }
 
-    /// Solves the regression with the given penalty, or with the one that makes the copies
-    /// likeliest; and says what is worth knowing.
-    pub(super) fn choose(
-        &self,
-        learned: &mut Learned,
-        normal: &mut Normal,
-        penalty: Option<f64>,
-    ) -> Option<String> {
-        let failed = || Some(silent("the features of the copies cannot be regressed on"));
+    /// What a regression makes of them, no row where they are too few to go by.
+    pub(super) fn read(&self, ridge: &Ridge, landmarks: Option<&Landmarks>) -> Matrix {
         let count = self.targets.len();
-        if count < FEWEST {
-            learned.ridge = normal.solve(penalty.unwrap_or(USUAL));
-            return if learned.ridge.is_some() { None } else { failed() };
+        let rows = Matrix::new(count, self.rows.len() / count.max(1), self.rows.clone());
+        match rows {
+            Ok(rows) if count >= FEWEST => match landmarks {
+                Some(landmarks) => ridge.apply(&landmarks.nearness(&rows)),
+                None => ridge.apply(&rows),
+            },
+            _ => Matrix::zeros(0, ridge.targets()),
         }
-        let rows = Matrix::new(count, self.rows.len() / count, self.rows.clone()).ok()?;
-        let tried: Vec<f64> = penalty.map_or(PENALTIES.to_vec(), |p| vec![p]);
+    }
+
+    /// The regression with the penalty that makes the copies likeliest, and what it makes of
+    /// them; with the first one where they are too few to go by. `None` if none can be solved.
+    pub(super) fn best(
+        &self,
+        normal: &mut Normal,
+        landmarks: Option<&Landmarks>,
+        penalties: &[f64],
+    ) -> Option<(Ridge, Matrix)> {
+        let few = self.targets.len() < FEWEST;
         let mut best: Option<(f64, Ridge, Matrix)> = None;
-        for penalty in tried {
+        for &penalty in if few { &penalties[..1] } else { penalties } {
             let Some(ridge) = normal.solve(penalty) else { continue };
-            let read = ridge.apply(&rows);
-            let (likely, _) = self.heat(&read, &|t| t);
+            let read = self.read(&ridge, landmarks);
+            let likely = if few { 0.0 } else { self.heat(&read, &|t| t).0 };
             if best.as_ref().is_none_or(|(most, ..)| likely > *most) {
                 best = Some((likely, ridge, read));
             }
         }
-        let Some((_, ridge, read)) = best else { return failed() };
-        learned.ridge = Some(ridge);
+        best.map(|(_, ridge, read)| (ridge, read))
+    }
+
+    /// How far readings of poses are to be believed, where there are copies to go by, and what
+    /// is worth knowing.
+    pub(super) fn tell(&self, learned: &mut Learned, read: &Matrix) -> Option<String> {
+        if read.rows() == 0 {
+            return None;
+        }
         let cells = learned.cells.len();
-        let mut poses = Matrix::zeros(count, cells);
+        let mut poses = Matrix::zeros(read.rows(), cells);
         for (i, reading) in read.iter().enumerate() {
             for (c, v) in poses.row_mut(i).iter_mut().enumerate() {
                 *v = learned.over_classes(reading, c);

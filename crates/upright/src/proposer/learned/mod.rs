@@ -2,8 +2,8 @@
 //! the bank, tells class and pose of an input from one view of it.
 //!
 //! The view is the input's normal form ([`frame`]), which its second moments
-//! fix up to a rotation, or the input itself where there is none. A ridge
-//! regression on its features, fitted on copies under known poses, gives a
+//! fix up to a rotation, or the input itself where there is none. A regression
+//! on its features, fitted on copies under known poses ([`reader`]), gives a
 //! score for every class in every cell of poses ([`cells`]); the best cells
 //! become proposals.
 
@@ -24,6 +24,7 @@ mod frame;
 mod framing;
 mod geometry;
 mod held;
+mod reader;
 mod run;
 mod steps;
 mod votes;
@@ -31,6 +32,7 @@ mod votes;
 use cells::Cells;
 use fit::{features, fit};
 use frame::{Frames, Upright};
+use reader::Reader;
 use votes::Quarters;
 
 /// The row in the table.
@@ -50,9 +52,16 @@ pub(super) const KIND: Kind<Make> = Kind {
             100.0,
             "penalty of the regression, per copy; auto is what suits held-out copies best",
         ),
+        Param::auto(
+            "landmarks",
+            0.0,
+            16_384.0,
+            "copies that views are compared with; auto is 4096 at most, 0 reads features linearly",
+        )
+        .untuned(),
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
-        Param::flag("steps", false, "learn what a view still lacks, and suggest that too"),
+        Param::flag("steps", true, "learn what a view still lacks, and suggest that too if it pays"),
         Param::flag("normal", true, "read the normal form, where inputs have one").untuned(),
         Param::flag("votes", true, "let quarter turns of photographs vote").untuned(),
         Param::flag("kinds", true, "learn from several kinds of copies of photographs").untuned(),
@@ -65,7 +74,7 @@ pub(super) const KIND: Kind<Make> = Kind {
 struct Learned {
     frames: Frames,
     cells: Cells,
-    ridge: Option<Ridge>,
+    reader: Option<Reader>,
     /// What still has to be undone of a view, where telling it pays.
     step: Option<Ridge>,
     classes: usize,
@@ -98,7 +107,7 @@ impl Learned {
         Learned {
             frames: Frames::Bare,
             cells: Cells::Angles,
-            ridge: None,
+            reader: None,
             step: None,
             classes,
             targets: Targets::Joint,
@@ -160,7 +169,7 @@ impl Learned {
 
 impl Proposer for Learned {
     fn start<'a>(&'a self, brief: Brief<'a>) -> Box<dyn Run + 'a> {
-        if self.ridge.is_none() {
+        if self.reader.is_none() {
             return Box::new(super::none::Silent);
         }
         Box::new(run::Known::new(self, brief))
@@ -183,19 +192,19 @@ impl Proposer for Learned {
     }
 
     fn silent(&self) -> bool {
-        self.ridge.is_none()
+        self.reader.is_none()
     }
 }
 
 impl Learned {
     fn readings(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
-        let ridge = self.ridge.as_ref()?;
+        let reader = self.reader.as_ref()?;
         let rows: Vec<f32> =
             own.iter().enumerate().flat_map(|(i, own)| features(outputs, i, own)).collect();
-        if rows.len() != own.len() * ridge.width() {
+        if rows.len() != own.len() * reader.width() {
             return None;
         }
-        Some(ridge.apply(&Matrix::new(own.len(), ridge.width(), rows).ok()?))
+        Some(reader.apply(&Matrix::new(own.len(), reader.width(), rows).ok()?))
     }
 
     fn stored(&self) -> State {
@@ -208,7 +217,11 @@ impl Learned {
             self.classes as u32,
             self.targets as u32,
             kind,
-            u32::from(self.ridge.is_some()),
+            match &self.reader {
+                None => 0,
+                Some(Reader { landmarks: None, .. }) => 1,
+                Some(_) => 2,
+            },
             u32::from(self.step.is_some()),
             u32::from(self.photographs),
         ];
@@ -216,8 +229,8 @@ impl Learned {
             .u32("sizes", &numbers)
             .f32("heat", &[self.heat])
             .with_part("cells.", &self.cells.state());
-        if let Some(ridge) = &self.ridge {
-            state = state.with_part("ridge.", &ridge.state());
+        if let Some(reader) = &self.reader {
+            state = state.with_part("reader.", &reader.state());
         }
         if let Some(step) = &self.step {
             state = state.with_part("step.", &step.state());
@@ -239,7 +252,7 @@ impl Learned {
 fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Proposer>> {
     let damaged = |why: &str| Error::Artifact { path: "state".into(), why: why.into() };
     let sizes = state.read_u32("sizes")?;
-    let &[classes, targets, kind, ridge, step, photographs] = sizes.as_slice() else {
+    let &[classes, targets, kind, reader, step, photographs] = sizes.as_slice() else {
         return Err(damaged("the proposer's sizes are not six numbers"));
     };
     let (frames, cells) = match kind {
@@ -267,11 +280,14 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
             (Frames::Solid, Cells::Turns(turns.to_vec()))
         }
     };
-    let regression = |stored: u32, prefix: &str| match stored {
-        0 => Ok(None),
-        _ => Ridge::load(&state.part(prefix)).map(Some),
+    let reader = match reader {
+        0 => None,
+        stored => Some(Reader::load(&state.part("reader."), stored > 1)?),
     };
-    let (ridge, step) = (regression(ridge, "ridge.")?, regression(step, "step.")?);
+    let step = match step {
+        0 => None,
+        _ => Some(Ridge::load(&state.part("step."))?),
+    };
     if step.as_ref().is_some_and(|s| s.targets() != 4) {
         return Err(damaged("the proposer's steps are not of four numbers"));
     }
@@ -286,7 +302,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
     let learned = Learned {
         frames,
         cells,
-        ridge,
+        reader,
         step,
         classes: classes as usize,
         targets: match targets {
@@ -302,7 +318,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         note: None,
     };
     let targets = learned.outputs();
-    if learned.ridge.as_ref().is_some_and(|r| r.targets() != targets) {
+    if learned.reader.as_ref().is_some_and(|r| r.targets() != targets) {
         return Err(damaged("the proposer's weights do not fit its cells"));
     }
     Ok(Box::new(learned))
@@ -312,7 +328,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
 mod tests {
     use super::*;
     use crate::config::Part;
-    use crate::ridge::Normal;
+    use crate::ridge::{Landmarks, Normal};
     use crate::space::SpaceConfig;
 
     fn regression(targets: usize) -> Ridge {
@@ -321,6 +337,17 @@ mod tests {
             normal.add(&[f32::from(i), f32::from(i % 3)], vec![(0, f32::from(i))]);
         }
         normal.solve(0.1).unwrap()
+    }
+
+    /// Of points that three landmarks are compared with.
+    fn reader(targets: usize) -> Reader {
+        let rows = Matrix::new(3, 2, vec![0.0, 1.0, 4.0, 2.0, 8.0, 0.0]).unwrap();
+        let landmarks = Landmarks::of(&regression(2), &rows).unwrap();
+        let mut normal = Normal::new(landmarks.len(), targets);
+        for row in landmarks.nearness(&rows).iter() {
+            normal.add(row, vec![(0, row[0])]);
+        }
+        Reader { landmarks: Some(landmarks), ridge: normal.solve(0.1).unwrap() }
     }
 
     #[test]
@@ -334,7 +361,7 @@ mod tests {
                 upright: Some(Upright { all: one, classes: vec![one; 2] }),
             },
             cells: Cells::Angles,
-            ridge: Some(regression(2 * Cells::Angles.len())),
+            reader: Some(reader(2 * Cells::Angles.len())),
             step: Some(regression(4)),
             classes: 2,
             targets: Targets::Joint,

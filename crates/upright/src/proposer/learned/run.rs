@@ -10,7 +10,7 @@ use super::{Learned, Targets, geometry, steps};
 use crate::map::Map;
 use crate::proposer::shapes::Covariance;
 use crate::proposer::{Brief, Proposal, Rating, Run, Viewed};
-use crate::tensor::Batch;
+use crate::tensor::{Batch, argmax};
 use crate::warp::{Resample, View, warp};
 
 /// Most proposals made.
@@ -28,6 +28,10 @@ pub(super) struct Known<'a> {
     reading: Option<Vec<f32>>,
     /// The best score of every class, once read.
     best: Vec<f32>,
+    /// What the model names in the input as it is.
+    said: Option<usize>,
+    /// The score of that class under the identity and under its best pose, once read.
+    raw: [f32; 2],
     /// Whether the frame was named to the search.
     named: bool,
     /// What was suggested and may be stepped from.
@@ -45,6 +49,8 @@ impl<'a> Known<'a> {
             own,
             reading: None,
             best: Vec::new(),
+            said: None,
+            raw: [0.0; 2],
             named: false,
             suggested: Vec::new(),
             votes: learned.quarters.as_ref().map(Votes::new),
@@ -194,7 +200,16 @@ impl Known<'_> {
             class: votes.lead(class),
             lead: here - rival,
             unlike: 0.0,
+            raw: [0.0; 2],
         }
+    }
+
+    /// The score of a class under a pose.
+    fn here(&self, reading: &[f32], pose: &[f32], class: usize) -> f32 {
+        let Known { learned, brief, .. } = self;
+        let score = |cell: usize| learned.score(reading, class, cell);
+        let place = learned.frames.place_of(brief.space, self.framed(), pose, class);
+        place.map_or(0.0, |place| learned.cells.at(&place, brief.space, score))
     }
 }
 
@@ -234,6 +249,10 @@ impl Run for Known<'_> {
             let turns = self.turns();
             return if turns.is_empty() { self.proposals(&joined) } else { turns };
         }
+        let identity = self.brief.space.identity();
+        if let Some(raw) = views.iter().find(|v| v.pose == identity) {
+            self.said.get_or_insert(argmax(raw.logits));
+        }
         let Some(reading) = views.iter().find_map(|v| v.reading) else {
             return views.iter().filter_map(|view| self.step(view)).collect();
         };
@@ -244,6 +263,9 @@ impl Run for Known<'_> {
             scores.fold(f32::NEG_INFINITY, f32::max)
         };
         self.best = (0..self.learned.classes).map(best).collect();
+        if let Some(class) = self.said.filter(|c| *c < self.learned.classes) {
+            self.raw = [self.here(reading, &identity, class), self.best[class]];
+        }
         self.reading = Some(reading.to_vec());
         if self.learned.step.is_some() {
             self.suggested.clone_from(&proposals);
@@ -264,14 +286,12 @@ impl Run for Known<'_> {
         let Some(reading) = reading else { return Some(Rating { unlike, ..Rating::default() }) };
         let score = |cell: usize| learned.score(reading, class, cell);
         let cells = learned.cells.len();
-        let here = learned
-            .frames
-            .place_of(brief.space, self.framed(), pose, class)
-            .map_or(0.0, |place| learned.cells.at(&place, brief.space, score));
+        let here = self.here(reading, pose, class);
         let best = self.best[class];
         let others = self.best.iter().enumerate().filter(|(c, _)| *c != class);
         let rival = others.map(|(_, b)| *b).fold(f32::NEG_INFINITY, f32::max);
         let lead = if rival.is_finite() { best - rival } else { 0.0 };
-        Some(Rating { here, best, class: (0..cells).map(score).sum(), lead, unlike })
+        let class = (0..cells).map(score).sum();
+        Some(Rating { here, best, class, lead, unlike, raw: self.raw })
     }
 }

@@ -28,17 +28,34 @@ const PROPOSALS: usize = 2;
 const NEAR: f64 = 0.5;
 /// Penalty of the regression, per view.
 const RIDGE: f64 = 0.2;
+/// Of how many copies one is for the trial.
+const TRIAL: usize = 5;
 /// Copies on which a step has to prove itself, and points of accuracy it has to gain.
-const PROOF: usize = 1500;
+const PROOF: usize = 1000;
 const GAIN: f64 = 1.0;
 
-/// Learns steps from some copies; `None` if they are not worth a view.
+/// Learns steps from some copies; `None` if they are not worth a view, which a trial on few of
+/// them tells first.
 pub(super) fn fit(learned: &Learned, bank: &mut Bank, copies: usize) -> Result<Option<Ridge>> {
+    let trial = (copies / TRIAL).max(FEWEST).min(copies);
+    if trial < copies && worth(learned, bank, ("step trial", trial), GAIN / 2.0)?.is_none() {
+        return Ok(None);
+    }
+    worth(learned, bank, ("steps", copies), GAIN)
+}
+
+/// Learns steps from some copies; `None` if they gain less than so many points.
+fn worth(
+    learned: &Learned,
+    bank: &mut Bank,
+    (purpose, copies): (&'static str, usize),
+    least: f64,
+) -> Result<Option<Ridge>> {
     let mut normal: Option<Normal> = None;
     bank.samples.phase("steps", copies + PROOF);
     let mut walk = Walk::new(bank.samples.len(), copies);
     while let Some((round, numbers)) = walk.next() {
-        let seen = Seen::new(learned, bank, &numbers, ("steps", round))?;
+        let seen = Seen::new(learned, bank, &numbers, (purpose, round))?;
         for (row, view) in seen.views.iter().enumerate() {
             let Some(left) = left(bank.space, &view.made_by, &view.proposal.pose) else { continue };
             if left.iter().any(|v| v.abs() > NEAR) {
@@ -52,7 +69,7 @@ pub(super) fn fit(learned: &Learned, bank: &mut Bank, copies: usize) -> Result<O
     }
     let ridge = normal.filter(|n| n.len() >= FEWEST).and_then(|mut n| n.solve(RIDGE));
     let Some(ridge) = ridge else { return Ok(None) };
-    Ok(if gain(learned, bank, &ridge)? >= GAIN { Some(ridge) } else { None })
+    Ok(if gain(learned, bank, &ridge)? >= least { Some(ridge) } else { None })
 }
 
 /// How many points more often the model is right on first proposals after a step.

@@ -6,7 +6,7 @@ use crate::score::Origin;
 use crate::tensor::argmax;
 
 /// Numbers of a proposed view.
-pub(super) const NUMBERS: usize = 10;
+pub(super) const NUMBERS: usize = 12;
 /// Numbers of the input as it is.
 pub(super) const RAW: usize = 6;
 /// All numbers, and whether a view is the input as it is.
@@ -14,7 +14,7 @@ const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
 const PENALTY: f64 = 1.0;
 /// Most accuracy, in points, that stopping earlier may cost on the lessons.
-const COST: f64 = 0.25;
+const COST: f64 = 0.35;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +48,8 @@ impl Numbers {
             f64::from(rating.class),
             f64::from(rating.lead),
             agrees,
+            f64::from(rating.raw[0]),
+            f64::from(rating.raw[1]),
         ])
     }
 }

@@ -1,0 +1,213 @@
+//! The reader: from the features of a view to a score for every target. It is
+//! learnt in two rounds: the first copies find by a linear regression in which
+//! directions features tell something; some of the next become landmarks, and
+//! how near to them a view lies is what the scores are read off. Few copies are
+//! read linearly.
+
+use super::held::Held;
+use crate::copies::Kind;
+use crate::error::Result;
+use crate::ridge::{Landmarks, Normal, Ridge};
+use crate::state::State;
+use crate::tensor::Matrix;
+
+/// The share of copies that find the directions.
+const FIRST: f64 = 0.3;
+/// Most landmarks, and the copies of the second round that each takes at least.
+const MOST: usize = 4096;
+const PER_LANDMARK: usize = 10;
+/// Fewer landmarks than this tell less than the features themselves.
+const FEWEST: usize = 256;
+/// Penalties that are tried, per copy, of readings of features and of nearness. Without copies
+/// to choose by, the first one is taken.
+const LINEAR: [f64; 4] = [0.03, 0.1, 0.3, 1.0];
+const NEAR: [f64; 3] = [1e-3, 1e-4, 1e-2];
+
+/// A fitted reader.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Reader {
+    /// What views are compared with, unless their features are read as they are.
+    pub(super) landmarks: Option<Landmarks>,
+    pub(super) ridge: Ridge,
+}
+
+impl Reader {
+    /// Features that it reads.
+    pub(super) fn width(&self) -> usize {
+        self.landmarks.as_ref().map_or(self.ridge.width(), Landmarks::width)
+    }
+
+    /// Scores that it gives.
+    pub(super) fn targets(&self) -> usize {
+        self.ridge.targets()
+    }
+
+    /// One row of scores per row of features. A row does not depend on the others.
+    pub(super) fn apply(&self, rows: &Matrix) -> Matrix {
+        match &self.landmarks {
+            Some(landmarks) => self.ridge.apply(&landmarks.nearness(rows)),
+            None => self.ridge.apply(rows),
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        let state = State::new().with_part("ridge.", &self.ridge.state());
+        match &self.landmarks {
+            Some(landmarks) => state.with_part("landmarks.", &landmarks.state()),
+            None => state,
+        }
+    }
+
+    pub(super) fn load(state: &State, near: bool) -> Result<Self> {
+        let landmarks = near.then(|| Landmarks::load(&state.part("landmarks."))).transpose()?;
+        let ridge = Ridge::load(&state.part("ridge."))?;
+        if landmarks.as_ref().is_some_and(|l| l.len() != ridge.width()) {
+            return Err(crate::state::damaged("the readings do not fit the landmarks".into()));
+        }
+        Ok(Reader { landmarks, ridge })
+    }
+}
+
+/// Targets of a copy, with their weights; the others are 0.
+pub(super) type Aims = Vec<(u32, f32)>;
+
+/// A reader that is being learnt.
+pub(super) struct Lecture {
+    targets: usize,
+    /// Copies that find directions, and landmarks after them.
+    first: usize,
+    landmarks: usize,
+    /// The penalty, if it is given.
+    penalty: Option<f64>,
+    stage: Stage,
+    pub(super) held: Held,
+}
+
+enum Stage {
+    /// Features are summed up.
+    Linear(Option<Normal>),
+    /// Copies become landmarks of a linear regression.
+    Gathering { ridge: Ridge, rows: Vec<f32>, aims: Vec<Aims> },
+    /// Nearness is summed up.
+    Near(Landmarks, Normal),
+}
+
+impl Lecture {
+    /// For so many targets, from so many copies; with at most so many landmarks, if it is said.
+    pub(super) fn new(
+        targets: usize,
+        copies: usize,
+        landmarks: Option<usize>,
+        penalty: Option<f64>,
+        held: Held,
+    ) -> Self {
+        let first = (FIRST * copies as f64) as usize;
+        let most = (copies - first) / PER_LANDMARK;
+        let landmarks = match landmarks.unwrap_or(MOST).min(most) {
+            few if few < FEWEST => 0,
+            enough => enough,
+        };
+        let first = if landmarks == 0 { usize::MAX } else { first };
+        let stage = Stage::Linear(None);
+        Lecture { targets, first, landmarks, penalty, stage, held }
+    }
+
+    /// Takes copies of a kind: their features, their targets, and whether each is held apart.
+    pub(super) fn add(
+        &mut self,
+        copies: impl Iterator<Item = (Vec<f32>, Aims, bool)>,
+        kind: Kind,
+    ) -> std::result::Result<(), String> {
+        let (mut rows, mut aims, mut width) = (Vec::new(), Vec::new(), 0);
+        for (row, own, held) in copies {
+            width = row.len();
+            if !Normal::fits(width, self.targets) {
+                return Err("its taps have too many features; reduce them".into());
+            }
+            if held {
+                self.held.add(row, own, kind);
+            } else if row.iter().all(|v| v.is_finite()) {
+                rows.extend(row);
+                aims.push(own);
+            }
+        }
+        if !aims.is_empty() {
+            self.take(rows, aims, width);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, rows: Vec<f32>, aims: Vec<Aims>, width: usize) {
+        match &mut self.stage {
+            Stage::Linear(normal) => {
+                let normal = normal.get_or_insert_with(|| Normal::new(width, self.targets));
+                for (row, aims) in rows.chunks_exact(width).zip(aims) {
+                    normal.add(row, aims);
+                }
+            }
+            Stage::Gathering { rows: all, aims: their, .. } => {
+                all.extend(rows);
+                their.extend(aims);
+            }
+            Stage::Near(landmarks, normal) => {
+                let Ok(rows) = Matrix::new(aims.len(), width, rows) else { return };
+                for (row, aims) in landmarks.nearness(&rows).iter().zip(aims) {
+                    normal.add(row, aims);
+                }
+            }
+        }
+        self.proceed(width);
+    }
+
+    /// Goes on to the next stage once the present one has enough.
+    fn proceed(&mut self, width: usize) {
+        match &mut self.stage {
+            Stage::Linear(Some(normal)) if normal.len() >= self.first => {
+                if let Some((ridge, _)) = self.held.best(normal, None, &LINEAR) {
+                    self.stage = Stage::Gathering { ridge, rows: Vec::new(), aims: Vec::new() };
+                }
+            }
+            Stage::Gathering { ridge, rows, aims } if aims.len() >= self.landmarks => {
+                let marks = rows[..self.landmarks * width].to_vec();
+                let marks = Matrix::new(self.landmarks, width, marks).ok();
+                let Some(found) = marks.and_then(|rows| Landmarks::of(ridge, &rows)) else {
+                    return;
+                };
+                let normal = Normal::new(self.landmarks, self.targets);
+                let (rows, aims) = (std::mem::take(rows), std::mem::take(aims));
+                self.stage = Stage::Near(found, normal);
+                self.take(rows, aims, width);
+            }
+            _ => {}
+        }
+    }
+
+    /// Copies that were learnt from.
+    pub(super) fn len(&self) -> usize {
+        match &self.stage {
+            Stage::Linear(normal) => normal.as_ref().map_or(0, Normal::len),
+            Stage::Gathering { .. } => self.first,
+            Stage::Near(_, normal) => self.first + normal.len(),
+        }
+    }
+
+    /// The reader, and what it makes of the copies that were held apart; `None` if the
+    /// regression cannot be solved.
+    pub(super) fn end(self) -> Option<(Reader, Matrix, Held)> {
+        let Lecture { stage, held, penalty, .. } = self;
+        let given = penalty.map(|p| [p]);
+        let tried = |usual: &'static [f64]| given.as_ref().map_or(usual, |g| &g[..]).to_vec();
+        let (landmarks, found) = match stage {
+            Stage::Linear(normal) => (None, held.best(&mut normal?, None, &tried(&LINEAR))?),
+            Stage::Gathering { ridge, .. } => {
+                let read = held.read(&ridge, None);
+                (None, (ridge, read))
+            }
+            Stage::Near(landmarks, mut normal) => {
+                let found = held.best(&mut normal, Some(&landmarks), &tried(&NEAR))?;
+                (Some(landmarks), found)
+            }
+        };
+        Some((Reader { landmarks, ridge: found.0 }, found.1, held))
+    }
+}
