@@ -31,7 +31,7 @@ pub(super) fn flag(config: Config, role: Role, name: &str, value: bool) -> Confi
     config.with(role, part)
 }
 
-const LEFT: [Left; 7] = [
+const LEFT: [Left; 9] = [
     Left { name: "whole", about: "ours", change: |c| c },
     Left {
         name: "judge",
@@ -52,6 +52,19 @@ const LEFT: [Left; 7] = [
         name: "normal",
         about: "without the normal form",
         change: |c| flag(c, Role::Proposer, "normal", false),
+    },
+    Left {
+        name: "landmarks",
+        about: "without landmarks: features are read linearly",
+        change: |c| {
+            let part = c.part(Role::Proposer).clone().number("landmarks", 0.0);
+            c.with(Role::Proposer, part)
+        },
+    },
+    Left {
+        name: "steps",
+        about: "without steps from views that are nearly upright",
+        change: |c| flag(c, Role::Proposer, "steps", false),
     },
     Left {
         name: "early",

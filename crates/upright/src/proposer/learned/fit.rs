@@ -7,7 +7,7 @@ use super::cells::{Cells, Place};
 use super::frame::Frames;
 use super::framing::{frames, turns};
 use super::held::Held;
-use super::reader::Lecture;
+use super::reader::Learning;
 use super::votes::Quarters;
 use super::{Learned, Targets, geometry, steps};
 use crate::config::Settings;
@@ -67,14 +67,14 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let lecture = Lecture::new(
+    let learning = Learning::new(
         learned.outputs(),
         copies,
         settings.auto("landmarks").map(|count| count as usize),
         settings.auto("ridge"),
         Held::new(bank.samples.len(), copies),
     );
-    match learned.attend(lecture, bank, signal, copies)?.map(Lecture::end) {
+    match learned.learn(learning, bank, signal, copies)?.map(Learning::end) {
         Ok(Some((reader, read, held))) => {
             learned.note = held.tell(&mut learned, &read);
             learned.reader = Some(reader);
@@ -104,36 +104,36 @@ impl Learned {
         Kind::of(self.photographs && self.kinds && resampled)
     }
 
-    /// Shows a lecture all copies; or says why nothing can be learnt.
-    fn attend(
+    /// Learns from all copies; or says why nothing can be learnt.
+    fn learn(
         &self,
-        mut lecture: Lecture,
+        mut learning: Learning,
         bank: &mut Bank,
         signal: Signal,
         copies: usize,
-    ) -> Result<std::result::Result<Lecture, String>> {
+    ) -> Result<std::result::Result<Learning, String>> {
         bank.samples.phase("copies", copies);
         let kinds = self.kinds();
         let mut walk = Walk { chunk: chunk(signal), ..Walk::new(bank.samples.len(), copies) };
         while let Some((round, numbers)) = walk.next() {
             let kind = kinds[round as usize % kinds.len()];
             let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
-            let held: Vec<bool> = made.samples.iter().map(|s| lecture.held.wants(*s)).collect();
+            let held: Vec<bool> = made.samples.iter().map(|s| learning.held.wants(*s)).collect();
             let copies = (0..made.outputs.len()).filter_map(|i| {
                 let cells = self.cells.weights(made.places[i].as_ref()?, bank.space);
                 let aims = self.targets(&cells, made.labels[i] as usize);
                 Some((features(&made.outputs, i, &made.own[i]), aims, held[i]))
             });
-            if let Err(why) = lecture.add(copies, kind) {
+            if let Err(why) = learning.add(copies, kind) {
                 return Ok(Err(why));
             }
             bank.samples.advance(numbers.len());
         }
-        let count = lecture.len();
+        let count = learning.len();
         Ok(if count < FEWEST {
             Err(format!("{count} copies with features are too few, {FEWEST} are needed"))
         } else {
-            Ok(lecture)
+            Ok(learning)
         })
     }
 }

@@ -18,6 +18,9 @@ const MOST: usize = 4096;
 const PER_LANDMARK: usize = 10;
 /// Fewer landmarks than this tell less than the features themselves.
 const FEWEST: usize = 256;
+/// The penalty, per copy, of the regression that finds directions: they are best where it is
+/// somewhat too large for readings.
+const DIRECTIONS: f64 = 0.3;
 /// Penalties that are tried, per copy, of readings of features and of nearness. Without copies
 /// to choose by, the first one is taken.
 const LINEAR: [f64; 4] = [0.03, 0.1, 0.3, 1.0];
@@ -72,7 +75,7 @@ impl Reader {
 pub(super) type Aims = Vec<(u32, f32)>;
 
 /// A reader that is being learnt.
-pub(super) struct Lecture {
+pub(super) struct Learning {
     targets: usize,
     /// Copies that find directions, and landmarks after them.
     first: usize,
@@ -92,7 +95,7 @@ enum Stage {
     Near(Landmarks, Normal),
 }
 
-impl Lecture {
+impl Learning {
     /// For so many targets, from so many copies; with at most so many landmarks, if it is said.
     pub(super) fn new(
         targets: usize,
@@ -109,7 +112,7 @@ impl Lecture {
         };
         let first = if landmarks == 0 { usize::MAX } else { first };
         let stage = Stage::Linear(None);
-        Lecture { targets, first, landmarks, penalty, stage, held }
+        Learning { targets, first, landmarks, penalty, stage, held }
     }
 
     /// Takes copies of a kind: their features, their targets, and whether each is held apart.
@@ -163,7 +166,7 @@ impl Lecture {
     fn proceed(&mut self, width: usize) {
         match &mut self.stage {
             Stage::Linear(Some(normal)) if normal.len() >= self.first => {
-                if let Some((ridge, _)) = self.held.best(normal, None, &LINEAR) {
+                if let Some(ridge) = normal.solve(DIRECTIONS) {
                     self.stage = Stage::Gathering { ridge, rows: Vec::new(), aims: Vec::new() };
                 }
             }
@@ -194,7 +197,7 @@ impl Lecture {
     /// The reader, and what it makes of the copies that were held apart; `None` if the
     /// regression cannot be solved.
     pub(super) fn end(self) -> Option<(Reader, Matrix, Held)> {
-        let Lecture { stage, held, penalty, .. } = self;
+        let Learning { stage, held, penalty, .. } = self;
         let given = penalty.map(|p| [p]);
         let tried = |usual: &'static [f64]| given.as_ref().map_or(usual, |g| &g[..]).to_vec();
         let (landmarks, found) = match stage {
