@@ -47,7 +47,7 @@ pub struct DataArgs {
     /// Stop at the first unreadable input
     #[arg(long)]
     pub strict: bool,
-    /// How many inputs may be unreadable: a count or a percentage [default: 1%, of a job all]
+    /// How many inputs may be unreadable: a count or a percentage [default: 1%, of `predict` all]
     #[arg(long, value_name = "N|N%")]
     pub max_errors: Option<Allowance>,
 }

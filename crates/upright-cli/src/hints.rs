@@ -103,9 +103,12 @@ pub fn library(hint: &upright::Hint) -> String {
         H::SaySize => "say the size it was trained with, such as `--resize 224`".into(),
         H::SayGray => "use `--channels gray`".into(),
         H::Resize { height, width, rgb } => {
-            let size =
-                if height == width { height.to_string() } else { format!("{height}x{width}") };
             let rgb = if *rgb { " --channels rgb" } else { "" };
+            let size = if height == width {
+                format!("{height} --crop {height}")
+            } else {
+                format!("{height}x{width}")
+            };
             format!("add `--resize {size}{rgb}`")
         }
         H::ResizeForPad => "resize to what the padding expects with `--resize`".into(),

@@ -41,7 +41,7 @@ impl Prepare {
     pub fn leniently(self) -> Self {
         let apply = self.apply;
         let lenient = move |item| match apply(item) {
-            Err(e @ Error::Picture { .. }) => Ok(Err(Unusable::from(e.to_string()))),
+            Err(e @ Error::Picture { .. }) => Ok(Err(Unusable::from(e))),
             other => other,
         };
         Prepare { signal: self.signal, apply: Box::new(lenient) }

@@ -8,23 +8,40 @@ use serde::Serialize;
 /// reader says it of an item, the row is skipped and all others are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Unusable(String);
+pub struct Unusable {
+    why: String,
+    #[serde(skip)]
+    hint: Option<Box<upright::Hint>>,
+}
+
+impl Unusable {
+    /// What would make it usable, where the library knows.
+    pub fn hint(&self) -> Option<&upright::Hint> {
+        self.hint.as_deref()
+    }
+}
+
+impl From<upright::Error> for Unusable {
+    fn from(error: upright::Error) -> Self {
+        Unusable { why: error.to_string(), hint: error.hint().map(Box::new) }
+    }
+}
 
 impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.why)
     }
 }
 
 impl From<String> for Unusable {
     fn from(why: String) -> Self {
-        Unusable(why)
+        Unusable { why, hint: None }
     }
 }
 
 impl From<&str> for Unusable {
     fn from(why: &str) -> Self {
-        Unusable(why.into())
+        Unusable { why: why.into(), hint: None }
     }
 }
 

@@ -185,14 +185,17 @@ fn look(model: &Model, source: &dyn Dataset, closely: bool, quiet: bool) -> Resu
         }
     }
     findings.others.sort_by_key(|o| std::cmp::Reverse(o.right.hits));
-    if let Some(order) = order(model, &own, &truths) {
+    let now = findings.configured.percent();
+    // Channels in the wrong order exchange classes, too, where classes are colours.
+    let set_right = best.as_ref().map_or(0.0, |(paired, _)| now + paired.gain());
+    let order = order(model, &own, &truths).filter(|(explained, _)| *explained > set_right);
+    if let Some((_, order)) = order {
         findings.problem = Some(order);
         findings.help =
             "the order of the classes in the data is not the model's: name folders or labels so \
              that they sort as the model's outputs, or give the model a list of its classes"
                 .into();
     } else if let Some((paired, flags)) = best {
-        let now = findings.configured.percent();
         findings.problem = Some(format!(
             "{now:.0} % of {} labelled inputs are answered rightly as configured, {:.0} % with \
              `{flags}`",
@@ -250,8 +253,9 @@ fn always(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<String> {
     })
 }
 
-/// What an order of classes other than the model's explains.
-fn order(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<String> {
+/// An order of classes other than the model's, and the share of answers that it explains, in
+/// percent.
+fn order(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<(f64, String)> {
     let answers = answers(logits);
     let count = truths.len();
     let share = |hits: usize| 100.0 * hits as f64 / count as f64;
@@ -261,10 +265,11 @@ fn order(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<String> {
     }
     let (&shift, &hits) = shifts.iter().max_by_key(|(_, hits)| **hits)?;
     if shift != 0 && share(hits) >= EXPLAINED {
-        return Some(format!(
+        let told = format!(
             "labels look shifted: the answer is the label {shift:+} in {:.0} %",
             share(hits)
-        ));
+        );
+        return Some((share(hits), told));
     }
     // Each class with the answer that it gets most often.
     let mut by_class: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
@@ -285,12 +290,13 @@ fn order(model: &Model, logits: &Matrix, truths: &[u32]) -> Option<String> {
     let (class, answer, hits, of) =
         usual.iter().copied().filter(|u| u.0 != u.1).max_by_key(|u| u.2)?;
     (many && share(explained) >= EXPLAINED).then(|| {
-        format!(
+        let told = format!(
             "labels look permuted: `{}` is answered `{}` in {:.0} %",
             model.class_name(class),
             model.class_name(answer),
             100.0 * hits as f64 / of as f64
-        )
+        );
+        (share(explained), told)
     })
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use upright::internal::dataset::chunk;
-use upright::{Batch, Canonicalizer, Dataset, Prediction, View, warp};
-use upright_data::{Source, Want};
+use upright::{Batch, Canonicalizer, Dataset, Hint, Prediction, View, warp};
+use upright_data::{Allowance, Source, Want};
 use upright_job::{Row, Table};
 
 use super::fit::{errors_path, note};
@@ -14,6 +14,7 @@ use super::roles::OtherRoleArgs;
 use super::setup::{SizeArgs, artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::DataArgs;
+use crate::hints;
 use crate::progress::Progress;
 use crate::report::{Failure, Result};
 use crate::rows::{Format, Rows};
@@ -148,7 +149,10 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     if let Some(folder) = folder {
         return job::run(args, &c, digest, folder, common);
     }
-    let source = open(&args.inputs, &args.reading, Want::Inputs, c.model(), common)?;
+    // What cannot be read is a row less, unless told otherwise never the end of the others.
+    let tolerated = args.reading.max_errors.unwrap_or(Allowance::Percent(100.0));
+    let reading = DataArgs { max_errors: Some(tolerated), ..args.reading.clone() };
+    let source = open(&args.inputs, &reading, Want::Inputs, c.model(), common)?;
     let table =
         Table { id: "path", error: false, ..Table::of(source.signal().kind(), args.logits) };
     let mut rows = Rows::open_growing(args.out.as_deref(), format)?;
@@ -191,9 +195,22 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
             failed,
             total: done + failed,
             what: format!("{} have no row", c.model().signal().kind().plural()),
-            help: format!("they are listed in `{}`", errors.display()),
+            help: format!("they are listed in `{}`{}", errors.display(), to_their_size(&source)),
         }),
     }
+}
+
+/// What brings pictures of another size to the model's, if any were skipped for theirs.
+fn to_their_size(source: &Source) -> String {
+    let skipped = source.skipped();
+    let hint = skipped.iter().find_map(|s| s.why.hint()).map(|hint| match hint {
+        // The order of channels is as it was fitted.
+        &Hint::Resize { height, width, .. } => Hint::Resize { height, width, rgb: false },
+        other => other.clone(),
+    });
+    hint.map_or(String::new(), |hint| {
+        format!("; for those of another size {}", hints::library(&hint))
+    })
 }
 
 /// How a file or standard output is written.

@@ -10,6 +10,9 @@ use crate::Common;
 use crate::progress::Progress as Bar;
 use crate::report::{Failure, Result};
 
+/// Trials that every series gets one of: a score's on three parts and on all, and a search's.
+const FEWEST: usize = 5;
+
 /// Reads a budget: trials in all, or minutes as in `10m`.
 pub fn budget(text: &str) -> Result<TuneConfig> {
     let usual = TuneConfig::default();
@@ -29,13 +32,22 @@ pub fn budget(text: &str) -> Result<TuneConfig> {
         return Ok(TuneConfig { time, ..usual });
     }
     let trials: usize = text.parse().map_err(|_| bad())?;
-    if trials == 0 {
-        return Err(bad());
+    if trials < FEWEST {
+        return Err(Failure::usage(
+            format!("{trials} trials are too few to tune by"),
+            format!(
+                "give {FEWEST} or more: scores on three parts of the data and on all, searches"
+            ),
+        ));
     }
-    // Score and search share them; each is tried on three parts of the data, then on all.
-    let each = trials.div_ceil(2);
-    let first = (each / 7).max(1);
-    Ok(TuneConfig { first, second: each.saturating_sub(3 * first).max(1), ..usual })
+    let first = (trials / 14).max(1);
+    let others = (trials - 3 * first) / 2;
+    Ok(TuneConfig { first, second: trials - 3 * first - others, others, ..usual })
+}
+
+/// Trials in all, unless time is the budget.
+fn planned(tune: &TuneConfig) -> usize {
+    3 * tune.first + tune.second + tune.others
 }
 
 /// Where the trials of an artifact are logged, so that tuning can be resumed.
@@ -67,8 +79,7 @@ pub fn run(
     common: &Common,
 ) -> Result<TuneReport> {
     let tune = for_gate(tune, config);
-    let expected = 2 * (3 * tune.first + tune.second);
-    let bar = Bar::start("tune      ", expected, common.quiet);
+    let bar = Bar::start("tune      ", planned(&tune), common.quiet);
     let mut tried: Vec<Tried> = Vec::new();
     let mut say = |progress: &Progress<'_>| {
         bar.advance(1);
@@ -98,12 +109,16 @@ struct Tried {
 
 /// What a trial tried: the part of each role with its settings, rounded for reading.
 fn words(point: &Point) -> Vec<(String, String)> {
-    let short = |value: &Value| match value {
+    point.iter().map(|(name, value)| (name.clone(), short(value))).collect()
+}
+
+/// A setting with no more digits than matter.
+pub fn short(value: &Value) -> String {
+    match value {
         Value::Number(v) if *v != 0.0 && v.abs() < 0.01 => format!("{v:.1e}"),
         Value::Number(v) => format!("{v:.3}").trim_end_matches('0').trim_end_matches('.').into(),
         other => other.to_string(),
-    };
-    point.iter().map(|(name, value)| (name.clone(), short(value))).collect()
+    }
 }
 
 /// The best few of each stage.
@@ -121,15 +136,21 @@ fn table(tried: &[Tried]) -> Vec<String> {
             ));
         }
         for row in rows.iter().take(5) {
-            let words: Vec<String> = row
-                .words
-                .iter()
-                .map(|(name, v)| if name == stage { v.clone() } else { format!("{name}={v}") })
-                .collect();
-            lines.push(format!("  {:>6.1} %  {}", row.value, words.join(" ")));
+            let words = named(stage, &row.words);
+            lines.push(format!("  {:>6.1} %  {}", row.value, words));
         }
     }
     lines
+}
+
+/// The part that a role has, then its settings, then whatever else was chosen.
+fn named(role: &str, words: &[(String, String)]) -> String {
+    let part = words.iter().find(|(name, _)| name == role).map_or("", |(_, part)| part.as_str());
+    let settings = words.iter().filter(|(name, _)| name != role).map(|(name, value)| {
+        let own = name.strip_prefix(part).and_then(|rest| rest.strip_prefix('.'));
+        format!(" {}={value}", own.unwrap_or(name))
+    });
+    format!("{part}{}", settings.collect::<String>())
 }
 
 #[cfg(test)]
@@ -140,7 +161,8 @@ mod tests {
     fn the_table_shows_the_best_few_of_each_stage() {
         let tried = |value, role: &str, name: &str| Tried {
             value,
-            words: vec![(role.into(), name.into()), ("k".into(), "5".into())],
+            // By name, as a trial has them.
+            words: vec![(format!("{name}.k"), "5".into()), (role.into(), name.into())],
         };
         let all = [
             tried(50.04, "score", "knn"),
@@ -161,10 +183,14 @@ mod tests {
 
     #[test]
     fn a_budget_is_trials_or_minutes() {
-        let thirty = budget("30").unwrap();
-        assert_eq!(2 * (3 * thirty.first + thirty.second), 30);
+        for trials in 5..200 {
+            let tune = budget(&trials.to_string()).unwrap();
+            assert_eq!(planned(&tune), trials);
+            // The best of each part go on, which takes trials, too.
+            assert!(tune.second > 3 * (tune.first - 1).min(3), "{tune:?}");
+        }
         assert_eq!(budget("13m").unwrap().time, Some(Duration::from_mins(10)));
-        for bad in ["", "0", "m", "-3m", "x", "1e9m"] {
+        for bad in ["", "0", "4", "m", "-3m", "x", "1e9m"] {
             assert!(budget(bad).is_err(), "{bad}");
         }
     }

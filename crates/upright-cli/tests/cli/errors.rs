@@ -51,13 +51,33 @@ fn a_picture_of_another_size_is_one_row_that_says_why_or_is_resized() {
     fs::copy(good.path().join("0000.png"), folder.path().join("good.png")).unwrap();
     let both = ["predict", "model.onnx", "small.png", "good.png"];
     let ran = upright(folder.path(), &both);
-    said(&ran, 6, &["1 of 2", "errors.jsonl"]);
+    said(&ran, 6, &["1 of 2", "errors.jsonl", "another size add `--resize 40 --crop 40`"]);
     assert!(ran.out.contains("good.png") && !ran.out.contains("small.png"), "{}", ran.out);
     let why = fs::read_to_string(folder.path().join("errors.jsonl")).unwrap();
     assert!(why.contains("small.png") && why.contains("28"), "{why}");
     let ran = upright(folder.path(), &[&both[..], &["--resize", "40"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("small.png"), "{}", ran.out);
+}
+
+/// A folder of photographs, of which the model takes one as it is.
+#[test]
+fn however_many_pictures_are_of_another_size_the_others_have_rows() {
+    let folder = ready();
+    assert_eq!(upright(folder.path(), FIT).code, 0);
+    fs::create_dir(folder.path().join("photos")).unwrap();
+    for (name, height, width) in [("a", 30, 20), ("b", 20, 30), ("c", 40, 40), ("d", 64, 48)] {
+        let picture = image::GrayImage::new(width, height);
+        picture.save(folder.path().join(format!("photos/{name}.png"))).unwrap();
+    }
+    let ran = upright(folder.path(), &["predict", "model.onnx", "photos"]);
+    said(&ran, 6, &["3 of 4", "a.png", "another size add `--resize 40 --crop 40`"]);
+    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+    let advised = ["predict", "model.onnx", "photos", "--resize", "40", "--crop", "40"];
+    let ran = upright(folder.path(), &advised);
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 5), "{}", ran.err);
+    let ran = upright(folder.path(), &["predict", "model.onnx", "photos", "--max-errors", "2"]);
+    said(&ran, 3, &["data::corrupt"]);
 }
 
 #[test]

@@ -119,6 +119,7 @@ impl Lab {
             drop: 100.0,
             first: t.first,
             second: t.second,
+            others: t.second,
             time: None,
         };
         let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };

@@ -147,7 +147,11 @@ pub(super) fn planned(
         s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
         s => format!("{:.0} minutes", s / 60.0),
     };
-    let said = format!("{}: about {}", plan.words(), time(&plan));
+    let over = minutes.filter(|minutes| plan.views() as f64 * per_view > 90.0 * minutes);
+    let over = over.map_or(String::new(), |minutes| {
+        format!(", more than the {minutes} asked for: less would teach and prove too little")
+    });
+    let said = format!("{}: about {}{over}", plan.words(), time(&plan));
     let cut = (plan != first).then(|| {
         format!(
             "cut to keep within the time: {} instead of {} (about {})",
@@ -182,7 +186,8 @@ mod tests {
         assert!(cut.unwrap().contains("12000 views of copies"));
         let (plan, _, cut) = planned(first, Some(20.0), 0.02);
         assert_eq!((plan, cut), (first, None));
-        let (plan, ..) = planned(first, Some(0.1), 1.0);
+        let (plan, said, _) = planned(first, Some(0.1), 1.0);
+        assert!(said.contains(" minutes, more than the 0.1 asked for: "), "{said}");
         assert_eq!((plan.copies, plan.lessons, plan.held), (COPIES, LESSONS, HELD));
         let told = Plan { free: [false, true], ..first };
         assert_eq!((told.halved(&told).copies, told.halved(&told).lessons), (12_000, 1500));

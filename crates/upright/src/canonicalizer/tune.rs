@@ -41,8 +41,10 @@ pub struct TuneConfig {
     pub drop: f64,
     /// Trials of a score on each of three parts of these samples.
     pub first: usize,
-    /// Trials of a score on all of them, and of a search.
+    /// Trials of a score on all of them.
     pub second: usize,
+    /// Trials of the parts of other roles, together.
+    pub others: usize,
     /// Time for the score instead of numbers of trials, which then say how it is divided; the
     /// search gets three tenths of it on top.
     pub time: Option<Duration>,
@@ -55,7 +57,7 @@ impl TuneConfig {
     }
 
     /// The roles beside the score that are tuned.
-    fn others(&self) -> Vec<Role> {
+    fn other_roles(&self) -> Vec<Role> {
         let tuned = |role: &Role| *role != Role::Score && !self.names(*role).is_empty();
         Role::ALL.into_iter().filter(tuned).collect()
     }
@@ -93,6 +95,7 @@ impl Default for TuneConfig {
             drop: 1.0,
             first: 12,
             second: 12,
+            others: 12,
             time: None,
         }
     }
@@ -191,7 +194,7 @@ impl Config {
         if let Some(Value::Number(tap)) = best.point.get(TAP) {
             report.taps = taps.get(*tap as usize).cloned().into_iter().collect();
         }
-        let others = tune.others();
+        let others = tune.other_roles();
         if !report.finished || others.is_empty() {
             return Ok(report);
         }
@@ -210,6 +213,7 @@ impl Config {
             ),
         );
         let protocol = Protocol {
+            second: tune.others,
             time: tune.time.map(|t| t.mul_f64(0.3).max(Duration::from_secs(1))),
             ..tune.protocol()
         };
@@ -250,7 +254,7 @@ impl Config {
     /// The knobs of all other roles that are tuned.
     fn other_knobs(&self, tune: &TuneConfig) -> Result<Knobs> {
         let mut all = Vec::new();
-        for role in tune.others() {
+        for role in tune.other_roles() {
             all.extend(self.role_knobs(role, tune)?.1);
         }
         Knobs::new(all)

@@ -5,10 +5,17 @@
 use std::collections::HashMap;
 
 use super::constant::{Constant, stored_value, whole};
-use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto};
+use super::proto::{
+    DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto,
+    TypeValue, ValueInfoProto,
+};
 
 /// Most numbers of a tensor that a constant gives the size of: 1 GiB of real numbers.
 const TENSOR: f64 = (1u64 << 28) as f64;
+
+/// Longest side of what a model takes, rows of numbers apart, and most numbers of one item.
+const SIDE: i64 = 1 << 16;
+const ITEM: f64 = (1u64 << 24) as f64;
 
 /// Largest stride, dilation or kernel.
 const WINDOW: u64 = 1 << 20;
@@ -21,9 +28,39 @@ const PADS: [u64; 2] = [1 << 16, 512];
 
 /// Checks every node, those of nested graphs and of functions included.
 pub(super) fn check(model: &ModelProto) -> Result<(), String> {
+    model.graph.iter().try_for_each(checked_inputs)?;
     model.graph.iter().try_for_each(|graph| checked(graph, ROUNDS))?;
     let mut functions = model.functions.iter().map(|f| &f.node);
     functions.try_for_each(|nodes| checked_nodes(nodes, &HashMap::new(), ROUNDS))
+}
+
+/// Checks what a graph takes beside the tensors that it stores.
+fn checked_inputs(graph: &GraphProto) -> Result<(), String> {
+    let stored = |i: &ValueInfoProto| graph.initializer.iter().any(|t| t.name == i.name);
+    for input in graph.input.iter().filter(|i| !stored(i)) {
+        let Some(TypeProto { value: Some(TypeValue::Tensor(t)), .. }) = &input.r#type else {
+            continue;
+        };
+        let fixed = |d: &DimensionProto| match d.value {
+            Some(DimensionValue::Fixed(n)) => n,
+            _ => 1,
+        };
+        let item: Vec<i64> = t.shape.iter().flat_map(|s| &s.dim).skip(1).map(fixed).collect();
+        let numbers = item.iter().map(|&n| n as f64).product::<f64>();
+        let longest = item.iter().copied().max().unwrap_or(0);
+        let called = input.name.as_deref().unwrap_or_default();
+        if item.len() > 1 && longest > SIDE {
+            return Err(format!(
+                "input `{called}` has a side of {longest}, beyond any use: at most {SIDE}"
+            ));
+        }
+        if numbers > ITEM {
+            return Err(format!(
+                "input `{called}` takes {numbers:.0} numbers at once, beyond any use: at most {ITEM}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks a graph whose loops may go round so often.
@@ -124,6 +161,23 @@ mod tests {
         let pad = node("Pad", &["x", "s"], "y");
         assert_eq!(of(vec![pad.clone()], &[0, 0, 1, 1]), Ok(()));
         assert!(of(vec![pad], &[0, i64::MIN]).unwrap_err().contains("pads of -9"));
+    }
+
+    #[test]
+    fn inputs_beyond_any_use_are_refused() {
+        let of = |dims: &[i64]| check(&build::model(dims, vec![], vec![]));
+        for dims in [&[0, 3, 2048, 2048][..], &[0, 150_528], &[0, 1 << 16, 3], &[1 << 20, 1, 8, 8]]
+        {
+            assert_eq!(of(dims), Ok(()));
+        }
+        let why = of(&[0, 1, 12, 1 << 20]).unwrap_err();
+        assert_eq!(why, "input `x` has a side of 1048576, beyond any use: at most 65536");
+        let why = of(&[0, 3, 1 << 16, 1 << 16]).unwrap_err();
+        assert!(why.starts_with("input `x` takes 12884901888 numbers at once"), "{why}");
+        let mut stored = build::model(&[0, 1, 12, 1 << 20], vec![], vec![shape("x", &[])]);
+        assert_eq!(check(&stored), Ok(()));
+        stored.graph.as_mut().unwrap().initializer.clear();
+        assert!(check(&stored).is_err());
     }
 
     /// Rounds of a loop within another multiply.

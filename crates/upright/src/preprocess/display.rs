@@ -50,24 +50,41 @@ impl fmt::Display for Preprocess {
             write!(f, " -> pad to {}x{} with {}", s.height, s.width, self.fill)?;
         }
         let list = |v: &[f64]| match v {
-            [one] => format!("{one}"),
-            all => format!("[{}]", all.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")),
+            [one] => short(*one),
+            all => format!("[{}]", all.iter().map(|v| short(*v)).collect::<Vec<_>>().join(", ")),
         };
-        let over = 1.0 / self.scale;
-        let x = if (self.scale - 1.0).abs() < 1e-12 {
-            "x".to_string()
-        } else if (over - over.round()).abs() < 1e-9 {
-            format!("x/{}", over.round())
-        } else {
-            format!("{} x", self.scale)
-        };
+        let x = scaled(self.scale);
         let shifted = self.mean.iter().any(|m| *m != 0.0);
         let divided = self.std.iter().any(|s| (*s - 1.0).abs() > 0.0);
-        match (shifted, divided) {
-            (false, false) => write!(f, " -> {x}"),
-            (true, false) => write!(f, " -> {x} - {}", list(&self.mean)),
-            (false, true) => write!(f, " -> ({x}) / {}", list(&self.std)),
-            (true, true) => write!(f, " -> ({x} - {}) / {}", list(&self.mean), list(&self.std)),
-        }
+        let x = match self.mean.as_slice() {
+            [mean] if *mean < 0.0 => format!("{x} + {}", short(-mean)),
+            _ if shifted => format!("{x} - {}", list(&self.mean)),
+            _ => x,
+        };
+        if divided { write!(f, " -> ({x}) / {}", list(&self.std)) } else { write!(f, " -> {x}") }
+    }
+}
+
+/// A number with no more digits than single precision tells.
+fn short(v: f64) -> String {
+    (v as f32).to_string()
+}
+
+/// A pixel times a factor, as a fraction where it is one: `x/255`, `16 x/255`, `-x/255`.
+fn scaled(by: f64) -> String {
+    let whole = |v: f64| {
+        let near = v.round();
+        (near != 0.0 && (v / near - 1.0).abs() < 1e-6).then_some(near)
+    };
+    let times = |n: f64| match n {
+        1.0 => "x".to_string(),
+        -1.0 => "-x".to_string(),
+        n => format!("{n} x"),
+    };
+    match (whole(by), whole(1.0 / by), whole(255.0 * by)) {
+        (Some(n), ..) => times(n),
+        (_, Some(over), _) => format!("{}/{}", times(over.signum()), over.abs()),
+        (.., Some(n)) => format!("{}/255", times(n)),
+        _ => format!("{} x", short(by)),
     }
 }

@@ -167,3 +167,25 @@ fn transposing_exchanges_rows_and_columns() {
     let colours = Picture::new(2, 1, 3, vec![1., 2., 3., 4., 5., 6.]).unwrap();
     assert_eq!(colours.transposed().data(), colours.data());
 }
+
+#[test]
+fn factors_are_told_as_fractions() {
+    let words = |scale: f64| Preprocess { scale, ..Preprocess::default() }.to_string();
+    for (scale, told) in [
+        (1.0, "x"),
+        (2.0, "2 x"),
+        (1.0 / 255.0, "x/255"),
+        (f64::from(1.0f32 / 255.0), "x/255"),
+        (1.0 / 127.5, "2 x/255"),
+        (16.0 / 255.0, "16 x/255"),
+        (-1.0 / 255.0, "-x/255"),
+        (1.0 / 128.0, "x/128"),
+        (0.017, "0.017 x"),
+        (f64::from(0.7f32), "0.7 x"),
+    ] {
+        assert_eq!(words(scale), format!("rgb -> {told}"));
+    }
+    let mean = vec![f64::from(0.485f32)];
+    let p = Preprocess { mean, ..Preprocess::default() };
+    assert_eq!(p.to_string(), "rgb -> x/255 - 0.485");
+}

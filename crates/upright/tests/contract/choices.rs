@@ -55,6 +55,7 @@ fn tune(log: Option<&std::path::Path>, most: usize) -> TuneReport {
         views: 8,
         first: 2,
         second: 7,
+        others: 7,
         ..TuneConfig::default()
     };
     let mut asked = 0;
