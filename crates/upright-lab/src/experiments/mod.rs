@@ -113,6 +113,9 @@ pub(crate) struct Args {
     /// Measure again what is finished
     #[arg(long)]
     again: bool,
+    /// Only measurements that one of these words names, such as a method, a budget or what is left out
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
 }
 
 /// What experiments measure with.
@@ -129,6 +132,8 @@ pub(crate) struct Lab {
     /// A hash of this program: what it fitted is not another one's.
     program: String,
     again: bool,
+    /// Words of what is measured; all if there are none.
+    only: Vec<String>,
 }
 
 /// Runs experiments.
@@ -147,6 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         let runs = args.runs.unwrap_or(usual);
         let mut lab = Lab::new(experiment.name, &scale, &folders, &args.out)?;
         (lab.seed, lab.begun, lab.again) = (args.seed, args.seed, args.again);
+        lab.only.clone_from(&args.only);
         let usual: Vec<String> = experiment.sets.iter().map(|s| (*s).into()).collect();
         for name in if args.sets.is_empty() { &usual } else { &args.sets } {
             let task = Task::open(name, &lab.folders, &lab.scale)?;
@@ -192,16 +198,22 @@ impl Lab {
             commit: commit(),
             program: program()?,
             again: false,
+            only: Vec::new(),
         })
     }
 
-    /// Measures something on a data set and appends its line, unless it is finished.
+    /// Measures something on a data set and appends its line, unless it is finished or was not
+    /// asked for.
     pub(crate) fn measure(
         &mut self,
         task: &Task,
         words: &[(&str, &str)],
         work: impl FnOnce(&Lab) -> upright::Result<Found>,
     ) -> Result<(), String> {
+        let named = |(_, word): &(&str, &str)| self.only.iter().any(|only| only == word);
+        if !self.only.is_empty() && !words.iter().any(named) {
+            return Ok(());
+        }
         let mut what: What = words.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         what.insert("data".into(), task.name.into());
         let said: Vec<&str> = words.iter().map(|(_, v)| *v).collect();
@@ -238,6 +250,7 @@ impl Lab {
             ledger: Ledger::open(&self.out, self.experiment)?,
             commit: self.commit.clone(),
             program: self.program.clone(),
+            only: self.only.clone(),
             ..*self
         })
     }
