@@ -14,7 +14,7 @@ const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
 const PENALTY: f64 = 1.0;
 /// Most accuracy, in points, that stopping earlier may cost on the lessons.
-const COST: f64 = 0.35;
+const COST: f64 = 0.5;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
