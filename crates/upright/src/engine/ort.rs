@@ -34,8 +34,10 @@ pub(super) const MICRO_BATCH: usize = 8;
 /// Names the shared library, or the folder it lies in.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Most bytes that the copies of a graph may take, one per lane: a session must not run twice
-/// at a time. Larger graphs have enough to do in a layer for all threads.
+/// Most bytes of a graph that every lane has a copy of, and of all copies: a session must not run
+/// twice at a time, and holds its weights twice, as they are and packed. Larger graphs have
+/// enough to do in a layer for all threads.
+const COPIED: usize = 1 << 26;
 const COPIES: usize = 1 << 29;
 
 struct Ort {
@@ -143,7 +145,8 @@ pub(super) fn load(
     let whole = open(environment, &bytes, threads)
         .map_err(|why| operators(graph, proto, environment, &why).unwrap_or(refused(why)))?;
     let inputs = whole.inputs().iter().map(|i| i.name().to_string()).collect();
-    let worth = threads > 1 && bytes.len().saturating_mul(threads) <= COPIES;
+    let few = bytes.len() <= COPIED && bytes.len().saturating_mul(threads) <= COPIES;
+    let worth = threads > 1 && few;
     let lanes = (0..threads).filter(|_| worth);
     let lanes = lanes.map(|_| open(environment, &bytes, 1).map(Mutex::new).map_err(refused));
     let lanes = lanes.collect::<Result<_>>()?;
