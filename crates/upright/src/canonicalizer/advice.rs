@@ -57,7 +57,8 @@ impl FitReport {
         let lost = -up.paired.gain();
         if self.harm() > allowed {
             let sentence = format!(
-                "do not use it: {upright}, a loss of {lost:.1} points where {allowed:.1} may be lost"
+                "do not use it: {upright}, a loss of {:.1} points where {allowed:.1} may be lost",
+                rounded(lost, 1)
             );
             return (Advice::DoNotUse, sentence);
         }
@@ -75,11 +76,15 @@ impl FitReport {
         let (low, high) = interval(&tr.paired);
         let flips =
             format!("{} mended, {} broken of {}", tr.paired.mended, tr.paired.broken, tr.before.of);
-        if tr.paired.interval().1 < GAIN {
+        // More samples would not mend what no threshold can.
+        let hopeless = self.ceiling.is_some_and(|c| c.right.percent() <= tr.before.percent());
+        if tr.paired.interval().1 < GAIN || hopeless && !tr.paired.helps() {
+            let gain = rounded(tr.paired.gain(), 1);
+            let verb = if gain < 0.0 { "loses" } else { "gains" };
             let sentence = format!(
-                "do not use it: it gains {:.1} points ({low:+.1}..{high:+.1}) of transformed \
+                "do not use it: it {verb} {:.1} points ({low:+.1}..{high:+.1}) of transformed \
                  accuracy, {flips}{why}",
-                rounded(tr.paired.gain(), 1)
+                gain.abs()
             );
             return (Advice::DoNotUse, sentence);
         }
@@ -205,5 +210,28 @@ mod tests {
         assert_eq!(advice, Advice::DoNotUse);
         assert!(sentence.contains("AUROC 0.52"), "{sentence}");
         assert!(sentence.contains("without the gate 41.0 % would be right"), "{sentence}");
+    }
+    /// 2 mended and 2 broken of 80 would ask for hundreds more, but searching all mends less.
+    #[test]
+    fn more_samples_are_not_asked_for_where_no_search_helps() {
+        let share = |hits| Share { hits, of: 80 };
+        let of = |right| FitReport {
+            upright: accuracy(80, 79, 79, 0),
+            transformed: accuracy(80, 43, 43, 2),
+            ceiling: Some(Ceiling { right: share(right), lower: share(73), changed: share(33) }),
+            ..FitReport::default()
+        };
+        let (advice, sentence) = of(36).advice();
+        assert_eq!(advice, Advice::DoNotUse);
+        assert!(sentence.starts_with("do not use it: it gains 0.0 points"), "{sentence}");
+        assert!(sentence.contains("without the gate 45.0 % would be right"), "{sentence}");
+        assert_eq!(of(60).advice().0, Advice::TooFew);
+    }
+
+    #[test]
+    fn a_loss_is_called_a_loss() {
+        let worse = report((990, 990), (350, 300), 0.95);
+        let (_, sentence) = worse.advice();
+        assert!(sentence.starts_with("do not use it: it loses 5.0 points"), "{sentence}");
     }
 }
