@@ -124,8 +124,9 @@ impl fmt::Display for Domain {
     }
 }
 
+/// Bounds that no use comes near are none to a reader.
 fn write_range(f: &mut fmt::Formatter<'_>, low: f64, high: f64) -> fmt::Result {
-    match (low.is_finite(), high.is_finite()) {
+    match (low > -1e30, high < 1e30) {
         (true, true) => write!(f, "a number in {low}..{high}"),
         (true, false) => write!(f, "a number of at least {low}"),
         (false, true) => write!(f, "a number of at most {high}"),

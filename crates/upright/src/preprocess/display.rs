@@ -56,12 +56,12 @@ impl fmt::Display for Preprocess {
         let x = scaled(self.scale);
         let shifted = self.mean.iter().any(|m| *m != 0.0);
         let divided = self.std.iter().any(|s| (*s - 1.0).abs() > 0.0);
-        match (shifted, divided) {
-            (false, false) => write!(f, " -> {x}"),
-            (true, false) => write!(f, " -> {x} - {}", list(&self.mean)),
-            (false, true) => write!(f, " -> ({x}) / {}", list(&self.std)),
-            (true, true) => write!(f, " -> ({x} - {}) / {}", list(&self.mean), list(&self.std)),
-        }
+        let x = match self.mean.as_slice() {
+            [mean] if *mean < 0.0 => format!("{x} + {}", short(-mean)),
+            _ if shifted => format!("{x} - {}", list(&self.mean)),
+            _ => x,
+        };
+        if divided { write!(f, " -> ({x}) / {}", list(&self.std)) } else { write!(f, " -> {x}") }
     }
 }
 
