@@ -17,6 +17,14 @@ pub enum Failure {
     /// The library refused.
     #[error(transparent)]
     Library(#[from] upright::Error),
+    /// A place where nothing can be written.
+    #[error("{}: {source}", path.display())]
+    Unwritable {
+        /// The file that was to be.
+        path: PathBuf,
+        /// Why it cannot.
+        source: std::io::Error,
+    },
     /// Arguments that do not go together.
     #[error("{message}")]
     Usage {
@@ -134,6 +142,7 @@ impl Failure {
     pub fn code(&self) -> &'static str {
         match self {
             Failure::Library(e) => e.code(),
+            Failure::Unwritable { .. } | Failure::Closed => "io",
             Failure::Usage { .. } => "usage",
             Failure::Reading(e) => e.code(),
             Failure::Data { .. } => "data::unreadable",
@@ -143,7 +152,6 @@ impl Failure {
             Failure::Job(e) => e.code(),
             Failure::Stopped { .. } => "run::stopped",
             Failure::Serve(_) => "serve::start",
-            Failure::Closed => "io",
         }
     }
 
@@ -156,6 +164,12 @@ impl Failure {
             | Failure::Data { help, .. }
             | Failure::Partial { help, .. } => help.clone(),
             Failure::Reading(e) => e.hint().as_ref().map(hints::words).unwrap_or_default(),
+            Failure::Unwritable { path, source } => match path.parent() {
+                Some(folder) if source.kind() == std::io::ErrorKind::NotFound => {
+                    format!("make the folder `{}`, or name another file", folder.display())
+                }
+                _ => "name a file in a folder that you may write to".into(),
+            },
             Failure::Harm { allowed, gate, .. } => {
                 let other = match gate.as_str() {
                     "max-drop" | "best-mix" => {
@@ -164,7 +178,7 @@ impl Failure {
                     _ => "use the gate `best-mix`, which keeps a limit",
                 };
                 format!(
-                    "no artifact was written, since more than {allowed} points are lost; {other}, \
+                    "no artifact was written, since more than {allowed:.1} points are lost; {other}, \
                      or allow it with `--accept-harm POINTS`"
                 )
             }
@@ -326,6 +340,18 @@ fn print(code: &'static str, severity: Severity, message: String, help: String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The advice is about the gate in use, not to use it.
+    #[test]
+    fn a_refusal_advises_another_gate_only_where_that_helps() {
+        let help = |gate: &str| {
+            Failure::Harm { sentence: String::new(), allowed: 1.0, gate: gate.into() }.help()
+        };
+        assert!(help("best-mix").contains("lower the gate's limit (`--set gate.drop=0.5`)"));
+        assert!(!help("best-mix").contains("use the gate"));
+        assert!(help("always").contains("use the gate `best-mix`"));
+        assert!(help("always").contains("more than 1.0 points are lost"));
+    }
 
     #[test]
     fn every_family_of_errors_has_its_exit_code() {

@@ -52,7 +52,8 @@ impl Sink {
     }
 
     fn through(path: &Path, temporary: PathBuf, stays: bool) -> Result<Self> {
-        let file = File::create(&temporary).map_err(|e| Failure::io(path, e))?;
+        let unwritable = |source| Failure::Unwritable { path: path.into(), source };
+        let file = File::create(&temporary).map_err(unwritable)?;
         let writer = file.try_clone().map_err(|e| Failure::io(path, e))?;
         let place = Place { file, temporary, path: path.into(), stays };
         Ok(Sink { out: BufWriter::new(Box::new(writer)), place: Some(place) })

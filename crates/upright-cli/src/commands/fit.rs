@@ -12,7 +12,7 @@ use upright::{
 use upright_data::{Source, Split, Want};
 
 use super::check;
-use super::setup::{ModelArgs, PartArgs, artifact_path, check_place, note_gradient, open};
+use super::setup::{ModelArgs, PartArgs, alike, artifact_path, check_place, note_gradient, open};
 use super::tune;
 use crate::Common;
 use crate::data::{self, DataArgs};
@@ -239,8 +239,11 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let (held_out, transformed) = (other(&args.held_out)?, other(&args.transformed)?);
     if !common.quiet && !common.json {
         eprintln!("model      {} ({})", args.model.display(), model.preprocess());
-        for tap in model.taps() {
-            eprintln!("tap        {} ({} features)", tap.tensors.join(" + "), tap.features);
+        for group in alike(model.taps(), |tap| &tap.tensors) {
+            let mut sizes: Vec<String> = group.iter().map(|t| t.features.to_string()).collect();
+            sizes.dedup();
+            let tensors = group[0].tensors.join(" + ");
+            eprintln!("tap        {tensors} ({} features)", sizes.join(" and "));
         }
         eprintln!("data       {} rows", data.len());
     }
@@ -352,7 +355,7 @@ fn next(report: &FitReport, advice: Advice, args: &Args) -> String {
 
 fn talk_tuned(tuned: &TuneReport, log: &Path) {
     let part = |part: &Part| {
-        let settings = part.settings.iter().map(|(n, v)| format!(" {n}={v}"));
+        let settings = part.settings.iter().map(|(n, v)| format!(" {n}={}", tune::short(v)));
         format!("{}{}", part.name, settings.collect::<String>())
     };
     eprintln!(

@@ -8,7 +8,7 @@ use upright::Model;
 use upright::internal::model::Tapped;
 use upright::internal::onnx::{Ending, Graph};
 
-use super::setup::ModelArgs;
+use super::setup::{ModelArgs, alike};
 use crate::Common;
 use crate::report::Result;
 use crate::rows::Sink;
@@ -226,12 +226,14 @@ fn shown(r: &Report, all: bool) -> String {
     if let Some(ran) = &r.ran {
         line("engine", format!("{}, micro-batches of {}", ran.engine, ran.micro_batch));
     }
-    for tap in &r.taps {
+    for group in alike(&r.taps, |tap| (&tap.tensors, &tap.shape, tap.features)) {
+        let asked: Vec<&str> = group.iter().map(|tap| tap.asked.as_str()).collect();
+        let tap = group[0];
         let size = match (&tap.shape, tap.features) {
             (Some(shape), Some(features)) => format!(" {shape:?} -> {features} features"),
             _ => String::new(),
         };
-        line("tap", format!("{} = {}{size}", tap.asked, tap.tensors.join(" + ")));
+        line("tap", format!("{} = {}{size}", asked.join(", "), tap.tensors.join(" + ")));
     }
     if r.taps.is_empty() {
         line("tap", "none found; logits-only scores such as energy work".into());
@@ -255,10 +257,12 @@ fn shown(r: &Report, all: bool) -> String {
     } else {
         line("candidates", String::new());
     }
+    let widest = r.candidates[skip..].iter().map(|c| c.tensor.chars().count()).max();
+    let width = widest.unwrap_or(0).clamp(50, 100);
     for c in &r.candidates[skip..] {
         let _ = writeln!(
             out,
-            "  {:50} {}{}",
+            "  {:width$} {}{}",
             c.tensor,
             c.operator,
             if c.auto { "   <- auto" } else { "" }

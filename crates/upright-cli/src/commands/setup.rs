@@ -90,6 +90,19 @@ pub struct ModelArgs {
     pub std: Option<String>,
 }
 
+/// Things with the same key together, in the order of the first of each; no group is empty.
+pub fn alike<'a, T, K: PartialEq>(all: &'a [T], key: impl Fn(&'a T) -> K) -> Vec<Vec<&'a T>> {
+    let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
+    for one in all {
+        let its = key(one);
+        match groups.iter_mut().find(|(key, _)| *key == its) {
+            Some((_, group)) => group.push(one),
+            None => groups.push((its, vec![one])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
 /// The reductions, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReduceArg {
