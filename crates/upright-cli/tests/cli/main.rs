@@ -12,5 +12,6 @@ mod report;
 mod score;
 mod signals;
 mod support;
+mod told;
 mod warp;
 mod workflow;

@@ -8,10 +8,15 @@ use crate::support::{Ran, model, upright};
 use tempfile::{TempDir, tempdir};
 use upright::{Batch, Model, ModelOptions, samples};
 
-/// A small network that onnxruntime's quantiser wrote.
-fn quantised(folder: &Path, name: &str) {
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../upright/tests/fixtures/quantised");
+/// A small network from the library's fixtures.
+fn fixture(folder: &Path, name: &str) {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../upright/tests/fixtures");
     fs::copy(Path::new(fixtures).join(name), folder.join("model.onnx")).unwrap();
+}
+
+/// One that onnxruntime's quantiser wrote.
+fn quantised(folder: &Path, name: &str) {
+    fixture(folder, &format!("quantised/{name}"));
 }
 
 /// Pictures of noise in folders by the class that a model sees in them.
@@ -88,6 +93,51 @@ fn a_quantised_model_is_used_as_any_other() {
         let ran = upright(folder, &["predict", "model.onnx", "data", "--gate", "always"]);
         assert_eq!((ran.code, ran.out.lines().count()), (0, 201), "{}", ran.err);
     }
+}
+
+/// Channels last, bytes with the preprocessing inside, half precision, nodes in no order: the
+/// pictures have the labels that the plain network gives.
+#[test]
+fn other_forms_of_a_network_answer_as_it_does() {
+    let folder = empty();
+    let folder = folder.path();
+    quantised(folder, "plain.onnx");
+    as_the_model_sees_them(folder, 100);
+    for form in ["channels-last", "bytes", "half", "shuffled"] {
+        fixture(folder, &format!("forms/{form}.onnx"));
+        let report = json(&upright(folder, &["inspect", "model.onnx", "--json"]));
+        assert_eq!(report["taps"][0]["tensors"][0], "inner.relu", "{form}");
+        assert_eq!(report["head"][0], 5, "{form}");
+        let ran = upright(folder, &["check", "model.onnx", "data", "--allow-missing-classes"]);
+        assert_eq!(ran.code, 0, "{form}: {}", ran.err);
+        assert!(ran.out.contains("as configured  100.0 % right"), "{form}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_tap_that_serves_several_purposes_is_named_once() {
+    let folder = empty();
+    let folder = folder.path();
+    fixture(folder, "exports/lstm-script-dynamic.onnx");
+    let shown = upright(folder, &["inspect", "model.onnx"]).out;
+    let taps: Vec<&str> = shown.lines().filter(|l| l.starts_with("tap")).collect();
+    assert_eq!(
+        taps,
+        [
+            "tap            auto = /Relu_output_0 [12] -> 12 features",
+            "tap            65%, 90% = /ReduceMean_output_0 [16] -> 16 features",
+        ]
+    );
+    let line = |k| format!("{{\"word\":\"w{}\",\"drawing\":[[[0,{k},9],[{k},3,1]]]}}\n", k % 5);
+    fs::write(folder.join("s.ndjson"), (1..60).map(line).collect::<String>()).unwrap();
+    let few = ["--score", "energy", "--budget", "2", "-t", "rotate", "--accept-harm=100"];
+    let ran = upright(folder, &[&["fit", "model.onnx", "s.ndjson"], &few[..]].concat());
+    let taps: Vec<&str> = ran.err.lines().filter(|l| l.starts_with("tap")).collect();
+    let wanted = [
+        "tap        /Relu_output_0 (12 features)",
+        "tap        /ReduceMean_output_0 (16 features)",
+    ];
+    assert_eq!(taps, wanted, "{}", ran.err);
 }
 
 /// Two sides of 40 become ones that the file leaves open.
