@@ -230,7 +230,7 @@ fn tuning_tries_as_often_as_told_and_shows_the_best() {
     let ran = upright(folder.path(), &[&fit[..], &["--tune=7"]].concat());
     said(&ran, 0, &["score best of", "search best of", "tuned 7 trials"]);
     for number in ran.err.split(|c: char| !c.is_ascii_digit() && c != '.') {
-        let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+        let digits = number.rsplit_once('.').map_or(0, |(_, digits)| digits.len());
         assert!(digits <= 4, "{number} in {}", ran.err);
     }
     let trials = |name: &str| {
