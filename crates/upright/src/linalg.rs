@@ -172,6 +172,11 @@ pub(crate) struct Eigen {
 /// Decomposes a symmetric row-major matrix of order `n`. `None` if it holds
 /// anything that is not finite, or the iteration fails.
 pub(crate) fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
+    largest(symmetric, n, n)
+}
+
+/// The same of the `most` largest eigenvalues: no room is made for other vectors.
+pub(crate) fn largest(symmetric: &[f64], n: usize, most: usize) -> Option<Eigen> {
     if symmetric.len() != n * n || symmetric.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -179,8 +184,9 @@ pub(crate) fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
         return Some(Eigen { values: vec![], vectors: vec![] });
     }
     let d = MatRef::from_row_major_slice(symmetric, n, n).self_adjoint_eigen(Side::Lower).ok()?;
-    let values = (0..n).map(|i| d.S()[i]).collect();
-    let vectors = (0..n * n).map(|k| d.U()[(k % n, k / n)]).collect();
+    let first = n.saturating_sub(most);
+    let values = (first..n).map(|i| d.S()[i]).collect();
+    let vectors = (first * n..n * n).map(|k| d.U()[(k % n, k / n)]).collect();
     Some(Eigen { values, vectors })
 }
 
@@ -273,6 +279,11 @@ mod tests {
         assert!((e.vectors[0] + e.vectors[1]).abs() < 1e-12);
         assert!((e.vectors[2] - e.vectors[3]).abs() < 1e-12);
         assert!(eigen(&[f64::NAN], 1).is_none());
+        let last = largest(&[2.0, 1.0, 1.0, 2.0], 2, 1).unwrap();
+        assert_eq!(
+            (last.values[..] == e.values[1..], last.vectors[..] == e.vectors[2..]),
+            (true, true)
+        );
     }
 
     #[test]

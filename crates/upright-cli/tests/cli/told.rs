@@ -169,7 +169,7 @@ fn every_column_of_a_prediction_is_explained() {
 fn rows_so_far_outlive_an_interruption() {
     let folder = ready(300);
     assert_eq!(upright(folder.path(), &[FIT, &["--accept-harm=100"]].concat()).code, 0);
-    let slow = ["--gate", "always", "--search", "random", "--budget", "20000", "--out", "rows.csv"];
+    let slow = ["--gate", "always", "--search", "random", "--budget", "2000", "--out", "rows.csv"];
     let mut running = std::process::Command::new(env!("CARGO_BIN_EXE_upright"))
         .current_dir(folder.path())
         .args([&["predict", "model.onnx", "train", "--quiet"], &slow[..]].concat())

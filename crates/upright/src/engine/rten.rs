@@ -190,12 +190,17 @@ fn apart(t: &TensorProto) -> bool {
     t.data_type == Some(data_type::FLOAT) && t.raw_data.as_ref().is_some_and(|r| r.len() > LARGE)
 }
 
+/// Most bytes of weights that are also held packed, as products read them. Larger ones are packed
+/// anew by every run, which costs little beside what they are multiplied with.
+const PACKED: usize = 1 << 26;
+
 fn open(bytes: Vec<u8>, weights: Vec<u8>, optimize: bool) -> std::result::Result<Model, Refused> {
+    let packed = optimize && weights.len() <= PACKED;
     let mut options = ModelOptions::with_all_ops();
     if !weights.is_empty() {
         options.external_data(APART, weights);
     }
-    options.enable_optimization(optimize).prepack_weights(optimize);
+    options.enable_optimization(optimize).prepack_weights(packed);
     match options.load(bytes) {
         Ok(model) => Ok(model),
         Err(e) if is_operator(&e) => Err(Refused::Operator(e.to_string())),

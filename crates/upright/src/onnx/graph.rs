@@ -147,7 +147,7 @@ impl Graph {
             producers: HashMap::new(),
             initializers: HashMap::new(),
         };
-        read.index().map_err(bad)?;
+        read.index().and_then(|()| limits::check_inputs(read.graph())).map_err(bad)?;
         Ok(read)
     }
 

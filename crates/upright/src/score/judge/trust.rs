@@ -6,7 +6,7 @@ use faer::{MatRef, Side};
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::linalg::{eigen, matmul_t, mean, scatter, single};
+use crate::linalg::{largest, matmul_t, mean, scatter, single};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
@@ -32,16 +32,21 @@ impl Whitening {
     /// Of the rows of some features; `None` if they do not vary.
     pub(super) fn of(features: &Matrix) -> Option<Self> {
         let stride = features.rows().div_ceil(ROWS).max(1);
-        let some: Vec<usize> = (0..features.rows()).step_by(stride).collect();
-        let some = features.select(&some);
-        let width = some.cols();
-        let centre = mean(some.iter(), width);
-        let found = eigen(&scatter(&some, |_| &centre), width)?;
-        let count = some.rows() as f64;
+        let width = features.cols();
+        // Nothing is held beside the products while they are decomposed.
+        let (centre, products, count) = {
+            let some: Vec<usize> = (0..features.rows()).step_by(stride).collect();
+            let some = (stride > 1).then(|| features.select(&some));
+            let some = some.as_ref().unwrap_or(features);
+            let centre = mean(some.iter(), width);
+            let products = scatter(some, |_| &centre);
+            (centre, products, some.rows() as f64)
+        };
+        let found = largest(&products, width, COMPONENTS)?;
+        drop(products);
         let largest = found.values.last().copied()?;
-        let kept: Vec<usize> = (0..width)
+        let kept: Vec<usize> = (0..found.values.len())
             .rev()
-            .take(COMPONENTS)
             .filter(|&i| found.values[i] > NOISE * largest && largest > 0.0)
             .collect();
         let directions: Vec<f64> = kept
