@@ -83,6 +83,8 @@ pub fn library(hint: &upright::Hint) -> String {
             .into(),
         H::GiveSecond => "name it with `--switch MODEL.onnx`".into(),
         H::LeaveOutSecond => "leave out `--switch`, or fit with it".into(),
+        H::GiveExternal => "name it with `--external ENERGY.onnx`".into(),
+        H::LeaveOutExternal => "leave out `--external`, or use `--score external`".into(),
         H::Tolerate => {
             "repair or remove the files, or tolerate more with `--max-errors 5%`".into()
         }

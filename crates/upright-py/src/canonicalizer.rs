@@ -342,7 +342,9 @@ pub(crate) fn join(
         let own = own.get();
         let second = second.map(|m| m.cast::<Loaded>().map(|m| m.get().model.clone()));
         let second = second.transpose().map_err(|_| both())?;
-        let models = Models { first: own.model.clone(), second };
+        let external = setup::energy(&artifact, args.other.external.as_ref(), &common);
+        let external = external.map_err(failure)?;
+        let models = Models { first: own.model.clone(), second, external };
         let c = py.detach(|| artifact.join(models)).map_err(library)?;
         let c = args.other.change(c).map_err(failure)?;
         return Ok(Fitted::new(c, own.origin.clone(), pool).with_digest(digest));
@@ -350,9 +352,10 @@ pub(crate) fn join(
     let path: PathBuf = model.extract()?;
     let second: Option<PathBuf> =
         second.map(PyAnyMethods::extract).transpose().map_err(|_: PyErr| both())?;
+    let beside = setup::Beside { second, ..args.other.beside() };
     let origin = path.clone();
     let c = attended(py, &pool, None, move |_| {
-        let (c, _) = setup::join(artifact, &path, second.as_ref(), &args.sizes, &common)?;
+        let (c, _) = setup::join(artifact, &path, &beside, &args.sizes, &common)?;
         args.other.change(c)
     })?;
     let options = c.model().options();

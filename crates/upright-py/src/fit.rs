@@ -86,6 +86,7 @@ impl Fit {
             first,
             origin: model.origin.clone(),
             second: second.map(|m| m.model.clone()),
+            external: self.args.energy(&self.common).map_err(failure)?,
             tune: self.args.tune.clone(),
             log: self.args.out.as_deref().map(tune::log_path),
         };
@@ -121,6 +122,7 @@ struct Job {
     first: Model,
     origin: Option<(PathBuf, ModelOptions)>,
     second: Option<Model>,
+    external: Option<Model>,
     tune: Option<String>,
     log: Option<PathBuf>,
 }
@@ -134,7 +136,8 @@ impl Job {
             None => (self.config, first),
         };
         let second = self.second.map(|m| m.stopped_by(&desk.stop));
-        let c = config.fit(Models { first, second }, data, desk)?;
+        let external = self.external.map(|m| m.stopped_by(&desk.stop));
+        let c = config.fit(Models { first, second, external }, data, desk)?;
         Ok((c, doubt.map(told).into_iter().collect()))
     }
 

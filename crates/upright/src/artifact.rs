@@ -44,6 +44,9 @@ pub struct Manifest {
     pub model: String,
     /// How the model was loaded: taps, reduction, preprocessing.
     pub options: Options,
+    /// The energy network beside the model, if it was fitted with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
     /// Names of the classes, in the order of the logits.
     pub classes: Vec<String>,
     /// What was chosen.
@@ -57,6 +60,15 @@ pub struct Manifest {
     /// Fields of later versions, kept as they are.
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// The energy network that an artifact was fitted with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// Its fingerprint.
+    pub model: String,
+    /// How it was loaded.
+    pub options: Options,
 }
 
 /// An artifact as read from a file, not yet joined with its model.
@@ -128,22 +140,30 @@ impl Artifact {
     /// Whether it was fitted on the model of a fingerprint.
     #[doc(hidden)]
     pub fn check_model(&self, fingerprint: &str) -> Result<()> {
-        let (fitted, given) = (&self.manifest.model, fingerprint);
-        if fitted == given {
-            return Ok(());
-        }
-        let start = |s: &str| s.chars().take(8).collect();
-        Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) })
+        same(&self.manifest.model, fingerprint)
     }
 
     /// Joins the artifact with its model, which must be the one it was fitted on, and with
-    /// the second one, if it was fitted with one.
+    /// the second one, if it was fitted with one. An energy network that it was fitted with must
+    /// be beside the model and the same, too.
     pub fn join(self, models: impl Into<Models>) -> Result<Canonicalizer> {
-        let mut models = models.into();
+        let mut models = models.into().joined()?;
         self.check_model(models.first.fingerprint())?;
+        if let (Some(fitted), Some(given)) = (&self.manifest.external, models.first.external()) {
+            same(&fitted.model, given.fingerprint())?;
+        }
         models.first = models.first.with_class_names(self.manifest.classes);
         Canonicalizer::restore(models, self.manifest.config, self.manifest.report, &self.states)
     }
+}
+
+/// Whether a model is the one that was fitted on, by their fingerprints.
+fn same(fitted: &str, given: &str) -> Result<()> {
+    if fitted == given {
+        return Ok(());
+    }
+    let start = |s: &str| s.chars().take(8).collect();
+    Err(Error::ArtifactModel { fitted: start(fitted), given: start(given) })
 }
 
 impl Canonicalizer {
@@ -158,6 +178,10 @@ impl Canonicalizer {
             tool: concat!("upright ", env!("CARGO_PKG_VERSION")).into(),
             model: self.model().fingerprint().into(),
             options: self.model().options(),
+            external: self.model().external().map(|energy| External {
+                model: energy.fingerprint().into(),
+                options: energy.options(),
+            }),
             classes: (0..self.model().classes() as u32)
                 .map(|c| self.model().class_name(c))
                 .collect(),

@@ -163,6 +163,15 @@ pub enum Error {
         needed: bool,
     },
 
+    /// A score was given an energy network that it has no use for, or lacks the one it needs.
+    #[error("score `{score}` {}", if *needed { "needs an energy network, and none is given" } else { "takes no energy network, but one is given" })]
+    ExternalModel {
+        /// The score.
+        score: String,
+        /// Whether it needs one.
+        needed: bool,
+    },
+
     /// A part that only a fit can put in place.
     #[error("{role} `{name}` needs a fit: {why}")]
     NeedsFit {
@@ -345,6 +354,7 @@ impl Error {
             Error::NoTap { .. } => "onnx::tap",
             Error::ScoreNeeds { .. } => "onnx::no_features",
             Error::SecondModel { .. } => "router::model",
+            Error::ExternalModel { .. } => "score::model",
             Error::NeedsFit { .. } => "config::fit",
             Error::TooFew { .. } => "bank::small",
             Error::NanScore { .. } => "score::nan",
@@ -378,6 +388,8 @@ impl Error {
             Error::Artifact { .. } => Hint::FitAgain,
             Error::SecondModel { needed: true, .. } => Hint::GiveSecond,
             Error::SecondModel { .. } => Hint::LeaveOutSecond,
+            Error::ExternalModel { needed: true, .. } => Hint::GiveExternal,
+            Error::ExternalModel { .. } => Hint::LeaveOutExternal,
             Error::Corrupt { .. } => Hint::Tolerate,
             Error::NoEngine { hint, .. }
             | Error::ScoreNeeds { hint, .. }

@@ -34,6 +34,10 @@ pub enum Hint {
     GiveSecond,
     /// Leave out the second model.
     LeaveOutSecond,
+    /// Give an energy network: the one that the artifact was fitted with, if it was.
+    GiveExternal,
+    /// Leave out the energy network.
+    LeaveOutExternal,
     /// Repair or remove what cannot be read, or tolerate more of it.
     Tolerate,
     /// Give more data, or held-out data of its own.
@@ -132,6 +136,10 @@ impl fmt::Display for Hint {
             Hint::FitAgain => write!(f, "fit again; artifacts are not repaired"),
             Hint::GiveSecond => write!(f, "give the second model it was fitted with"),
             Hint::LeaveOutSecond => write!(f, "leave out the second model, or fit with it"),
+            Hint::GiveExternal => write!(f, "give the energy network beside the model"),
+            Hint::LeaveOutExternal => {
+                write!(f, "leave out the energy network, or choose the score `external`")
+            }
             Hint::Tolerate => write!(f, "repair or remove what cannot be read, or tolerate more"),
             Hint::MoreHeldOut => write!(f, "give more data, or held-out data of its own"),
             Hint::ChooseSpace { signals, fits: [a, b] } => write!(

@@ -18,6 +18,7 @@ use crate::tensor::{Batch, Signal};
 mod batching;
 mod describe;
 mod description;
+mod external;
 mod gradient;
 mod load;
 mod network;
@@ -29,6 +30,7 @@ mod tests;
 
 use batching::{Batching, joined};
 use description::Description;
+use external::External;
 use gradient::Gradient;
 use network::Network;
 pub(crate) use options::{AUTO, LATE, MIDDLE};
@@ -43,6 +45,7 @@ pub struct Model {
     batching: Arc<Batching>,
     description: Arc<Description>,
     gradient: Arc<Gradient>,
+    external: Option<Arc<External>>,
 }
 
 const _: () = {
@@ -99,7 +102,7 @@ impl Model {
 
     /// The taps, in the order of [`Outputs::features`].
     pub fn taps(&self) -> &[Tapped] {
-        &self.network.taps
+        self.external.as_ref().map_or(&self.network.taps, |external| &external.taps)
     }
 
     /// The position of the tap of a name, or of a name with `@` and the tap's reduction:
@@ -183,6 +186,7 @@ impl Model {
     #[must_use]
     pub fn stopped_by(mut self, stop: &Arc<AtomicBool>) -> Self {
         Arc::make_mut(&mut self.batching).stop = Some(stop.clone());
+        self.external = self.external.map(|external| external.stopped_by(stop).into());
         self
     }
 
@@ -194,6 +198,15 @@ impl Model {
 
     /// Logits and features of raw items, row by row. A row does not depend on the others.
     pub fn run(&self, batch: &Batch<'_>) -> Result<Outputs> {
+        let seen = self.run_alone(batch)?;
+        match &self.external {
+            Some(external) => external.beside(seen, batch),
+            None => Ok(seen),
+        }
+    }
+
+    /// The same without an energy network beside it.
+    fn run_alone(&self, batch: &Batch<'_>) -> Result<Outputs> {
         let (network, batching) = (&self.network, &self.batching);
         self.description.check(&network.input, batch)?;
         let mut all = network.no_outputs()?;

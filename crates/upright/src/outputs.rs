@@ -1,6 +1,7 @@
 //! What one forward pass gives, and what flows back through it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::tensor::{Matrix, argmax};
@@ -84,6 +85,22 @@ pub struct Cotangents {
 }
 
 impl Cotangents {
+    /// Refuses derivatives of another number of rows.
+    pub(crate) fn check_rows(&self, rows: usize) -> Result<()> {
+        let all = self.logits.iter().chain(self.features.iter().flatten());
+        match all.map(Matrix::rows).find(|&given| given != rows) {
+            Some(given) => Err(Error::shape("derivatives", rows, given)),
+            None => Ok(()),
+        }
+    }
+
+    /// Those of some rows, which must exist.
+    pub(crate) fn rows(&self, rows: Range<usize>) -> Self {
+        let rows: Vec<usize> = rows.collect();
+        let of = |m: &Option<Matrix>| m.as_ref().map(|m| m.select(&rows));
+        Cotangents { logits: of(&self.logits), features: self.features.iter().map(of).collect() }
+    }
+
     /// The way back from [`Outputs::with_taps`]: derivatives with respect to the features of
     /// some taps as derivatives with respect to those of all taps, of which there are `count`.
     /// What was not among them gets none; what was several times gets the sum.

@@ -7,7 +7,7 @@ use upright::Models;
 use upright::internal::stats::rounded;
 use upright::{
     Accuracy, Advice, Canonicalizer, Config, Dataset, FitData, FitReport, Model, ModelOptions,
-    Part, Role, Share, Tap, Transforms, TuneReport, Watch,
+    Overrides, Part, Role, Share, Tap, Transforms, TuneReport, Watch,
 };
 use upright_data::{Source, Split, Want};
 
@@ -28,6 +28,7 @@ pub const EXAMPLES: &str = "Examples:
   upright fit model.onnx mnist/ --split train --reduce pool
   upright fit model.onnx s.ndjson.gz --exclude '*-7?' --held-out s.ndjson.gz --held-out-include '*-7?'
                                                      parts of one file, by the names of its rows
+  upright fit model.onnx train/ --external energy.onnx    energies of a network of your own
   upright fit model.onnx points.npy --labels labels.csv
   upright fit model.onnx list.csv --split train      columns path,row,label,split";
 
@@ -54,6 +55,11 @@ pub struct Args {
     /// inputs instead of a search
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["tune", "abstain"])]
     pub switch: Option<PathBuf>,
+    /// A network that says how unfamiliar a view looks, lower = more familiar: an ONNX file with
+    /// the classifier's input and one output, or two as the logits of upright and transformed; it
+    /// becomes the score `external`
+    #[arg(long, value_name = "ENERGY", conflicts_with = "tune")]
+    pub external: Option<PathBuf>,
     /// Largest share of right answers that may be withheld by abstaining, e.g. 0.02
     /// [default: always answer]
     #[arg(long, value_name = "SHARE")]
@@ -105,6 +111,9 @@ impl Args {
             // Tuning chooses among scores that search, and a second model needs no search at all.
             parts.preset.get_or_insert_with(|| "search".into());
         }
+        if self.external.is_some() {
+            parts.roles = parts.roles.or(Role::Score, "external");
+        }
         let mut config = parts.config(common)?;
         config.bank = self.bank;
         config.minutes = Some(self.minutes).filter(|m| *m > 0.0);
@@ -112,6 +121,18 @@ impl Args {
         self.shorthands(&mut config);
         config.check()?;
         Ok(config)
+    }
+
+    /// The energy network, prepared by its own rules.
+    pub fn energy(&self, common: &Common) -> Result<Option<Model>> {
+        let options = self.loading.options(common)?;
+        let options = ModelOptions {
+            energy: true,
+            preprocess: Overrides::default(),
+            output: None,
+            ..options
+        };
+        Ok(self.external.as_ref().map(|path| Model::load(path, &options)).transpose()?)
     }
 
     /// How to read held-out and transformed data.
@@ -222,6 +243,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let mut config = args.config(common)?;
     let options = args.loading.options(common)?;
     let mut model = Model::load(&args.model, &options)?;
+    let external = args.energy(common)?;
     args.parts.suit(&mut config, &model);
     config.space = config.space.suited(model.signal());
     config.space.build()?.check(model.signal())?;
@@ -276,7 +298,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         Some(path) => Some(Model::load(path, &ModelOptions { taps: vec![], ..options })?),
         None => None,
     };
-    let fitted = config.fit(Models { first: model, second }, &given, &mut bars);
+    let fitted = config.fit(Models { first: model, second, external }, &given, &mut bars);
     drop(bars);
     for source in std::iter::once(&data).chain(&held_out).chain(&transformed) {
         note(source, &errors_path(&path), common)?;

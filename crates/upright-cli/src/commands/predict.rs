@@ -11,7 +11,7 @@ use upright_job::{Row, Table};
 use super::fit::{errors_path, note};
 use super::job::{self, JobArgs};
 use super::roles::OtherRoleArgs;
-use super::setup::{SizeArgs, artifact_path, load, note_gradient, open};
+use super::setup::{Beside, SizeArgs, artifact_path, load, note_gradient, open};
 use crate::Common;
 use crate::data::DataArgs;
 use crate::progress::Progress;
@@ -98,6 +98,9 @@ pub struct OtherParts {
     /// The second classifier of an artifact that was fitted with one
     #[arg(long, value_name = "MODEL")]
     pub switch: Option<PathBuf>,
+    /// The energy network of an artifact that was fitted with one
+    #[arg(long, value_name = "ENERGY")]
+    pub external: Option<PathBuf>,
 }
 
 /// How a fitted model is loaded and what of it is changed.
@@ -121,10 +124,15 @@ impl OtherParts {
         sizes: &SizeArgs,
         common: &Common,
     ) -> Result<(Canonicalizer, String)> {
-        let (c, digest) = load(model, self.switch.as_ref(), artifact, sizes, common)?;
+        let (c, digest) = load(model, &self.beside(), artifact, sizes, common)?;
         let c = self.change(c)?;
         note_gradient(&c, common)?;
         Ok((c, digest))
+    }
+
+    /// The networks beside the classifier.
+    pub fn beside(&self) -> Beside {
+        Beside { second: self.switch.clone(), external: self.external.clone() }
     }
 
     /// A fitted model with the parts and the budget that were asked for.

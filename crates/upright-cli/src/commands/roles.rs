@@ -138,6 +138,13 @@ impl RoleArgs {
         Ok(parts)
     }
 
+    /// The same with a part for a role that none is chosen for.
+    #[must_use]
+    pub fn or(mut self, role: Role, name: &str) -> Self {
+        self.0.names.entry(role).or_insert_with(|| name.into());
+        self
+    }
+
     /// The preset that suits the chosen parts where none is named: the usual one, unless
     /// another score, proposer or search than its own is chosen, which then searches as
     /// `search` does.

@@ -249,10 +249,19 @@ pub fn check_place(path: &Path, model: &Model) -> Result<()> {
     }
 }
 
-/// Reads an artifact and joins it with its model, and with its second one if it has one.
+/// The files of networks beside a classifier.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// Answers unfamiliar inputs.
+    pub second: Option<PathBuf>,
+    /// Says how unfamiliar a view looks.
+    pub external: Option<PathBuf>,
+}
+
+/// Reads an artifact and joins it with its model and the networks beside it.
 pub fn load(
     model: &Path,
-    second: Option<&PathBuf>,
+    beside: &Beside,
     artifact: &Path,
     sizes: &SizeArgs,
     common: &Common,
@@ -263,28 +272,38 @@ pub fn load(
             format!("make one with `upright fit {} TRAIN_FOLDER`", model.display()),
         ));
     }
-    join(Artifact::read(artifact)?, model, second, sizes, common)
+    join(Artifact::read(artifact)?, model, beside, sizes, common)
 }
 
 /// Joins an artifact with the files of its models; also gives its digest.
 pub fn join(
     artifact: Artifact,
     model: &Path,
-    second: Option<&PathBuf>,
+    beside: &Beside,
     sizes: &SizeArgs,
     common: &Common,
 ) -> Result<(Canonicalizer, String)> {
     // The settings of another model may not even load this one.
     artifact.check_model(Graph::load(model)?.fingerprint())?;
     let router = &artifact.manifest.config.part(Role::Router).name;
-    check_second(router::row(router)?.make.second, second.is_some())?;
-    let mut options = ModelOptions {
-        threads: common.threads.map(std::num::NonZeroUsize::get),
-        ..artifact.manifest.options.clone()
-    };
+    check_second(router::row(router)?.make.second, beside.second.is_some())?;
+    let external = energy(&artifact, beside.external.as_ref(), common)?;
+    let mut options = here(artifact.manifest.options.clone(), common)?;
     if let Some(own) = &mut options.exact {
         *own = sizes.overrides()?.over(own);
     }
+    let digest = artifact.manifest.digest.clone();
+    let first = Model::load(model, &options)?;
+    let second = match &beside.second {
+        Some(path) => Some(Model::load(path, &ModelOptions { taps: vec![], ..first.options() })?),
+        None => None,
+    };
+    Ok((artifact.join(Models { first, second, external })?, digest))
+}
+
+/// How a model was loaded, with the threads and the engine of this run.
+fn here(mut options: ModelOptions, common: &Common) -> Result<ModelOptions> {
+    options.threads = common.threads.map(std::num::NonZeroUsize::get);
     if let Some(engine) = &common.engine {
         let row = upright::engine::row(engine)?;
         if row.name != options.engine {
@@ -292,13 +311,29 @@ pub fn join(
             options.micro_batch = None;
         }
     }
-    let digest = artifact.manifest.digest.clone();
-    let first = Model::load(model, &options)?;
-    let second = match second {
-        Some(path) => Some(Model::load(path, &ModelOptions { taps: vec![], ..first.options() })?),
-        None => None,
-    };
-    Ok((artifact.join(Models { first, second })?, digest))
+    Ok(options)
+}
+
+/// The energy network of an artifact, given where, and only where, it was fitted with one.
+pub fn energy(
+    artifact: &Artifact,
+    given: Option<&PathBuf>,
+    common: &Common,
+) -> Result<Option<Model>> {
+    match (&artifact.manifest.external, given) {
+        (Some(fitted), Some(path)) => {
+            Ok(Some(Model::load(path, &here(fitted.options.clone(), common)?)?))
+        }
+        (Some(_), None) => Err(Failure::usage(
+            "this artifact takes its energies from a network beside the model",
+            "name it with `--external ENERGY.onnx`",
+        )),
+        (None, Some(_)) => Err(Failure::usage(
+            "this artifact was fitted without an energy network",
+            "leave out `--external`, or fit with it",
+        )),
+        (None, None) => Ok(None),
+    }
 }
 
 /// Whether a second model is given where, and only where, an artifact was fitted with one.

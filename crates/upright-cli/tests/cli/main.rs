@@ -3,8 +3,11 @@
 
 mod contact;
 mod demo;
+#[path = "../../../upright/tests/support/energy.rs"]
+mod energy;
 mod errors;
 mod explain;
+mod external;
 mod job;
 mod list;
 mod models;

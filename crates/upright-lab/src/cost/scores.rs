@@ -52,11 +52,13 @@ pub(crate) fn run(args: &Args) -> upright::Result<()> {
     drop(training);
     let head = head(&outputs, 10)?;
     let bank = Bank { head: Some(&head), ..Bank::of(&outputs, &labels) };
+    let able =
+        |name: &str| score::needs(&Part::new(name)).is_ok_and(|n| n.lessons == 0 && !n.external);
     let asked = |name: &str| {
         name == "energy" || args.score.is_empty() || args.score.iter().any(|s| s == name)
     };
     let rows: Vec<&'static str> =
-        score::TABLE.iter().map(|r| r.name).filter(|name| asked(name)).collect();
+        score::TABLE.iter().map(|r| r.name).filter(|name| asked(name) && able(name)).collect();
     let mut states: Vec<State> = Vec::new();
     for name in &rows {
         let (seconds, fitted) = timed(|| score::fit(&Part::new(*name), &bank))?;

@@ -24,8 +24,10 @@ const INPUTS: usize = 500;
 
 /// Scores that learn from the bank alone.
 fn scores() -> impl Iterator<Item = &'static str> {
-    let learns = |name: &str| score::needs(&upright::Part::new(name)).is_ok_and(|n| n.lessons > 0);
-    score::TABLE.iter().map(|row| row.name).filter(move |name| !learns(name))
+    let other = |name: &str| {
+        score::needs(&upright::Part::new(name)).is_ok_and(|n| n.lessons > 0 || n.external)
+    };
+    score::TABLE.iter().map(|row| row.name).filter(move |name| !other(name))
 }
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {

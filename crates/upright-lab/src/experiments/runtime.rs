@@ -69,7 +69,8 @@ fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {
     let mut found = Found::of(&config);
     found.number("bank", filled.labels.len() as f64);
     for row in score::TABLE {
-        if score::needs(&Part::new(row.name))?.lessons > 0 {
+        let needs = score::needs(&Part::new(row.name))?;
+        if needs.lessons > 0 || needs.external {
             continue;
         }
         // Without a linear head some scores cannot be fitted at all.

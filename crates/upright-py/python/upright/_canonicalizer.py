@@ -26,10 +26,17 @@ class Canonicalizer:
     Any number of threads may use one.
     """
 
-    def __init__(self, fitted: _upright.Fitted, model: Model | None, second: AnyModel | None = None) -> None:
+    def __init__(
+        self,
+        fitted: _upright.Fitted,
+        model: Model | None,
+        second: AnyModel | None = None,
+        external: Path | None = None,
+    ) -> None:
         self._fitted = fitted
         self._model = model
         self._second = second
+        self._external = external
 
     # What is known.
 
@@ -225,11 +232,11 @@ class Canonicalizer:
         {'kept': 300}
         """
         words = _options.words("load", dict(budget=budget, score=score, proposer=proposer, search=search, readout=readout, gate=gate, set=set))
-        return Canonicalizer(self._fitted.changed(words), self._model, self._second)
+        return Canonicalizer(self._fitted.changed(words), self._model, self._second, self._external)
 
     def __reduce__(self) -> Any:
         model: Any = self._model if self._model is not None else self._fitted.model.path
-        return load, (self.to_bytes(), model, self._second)
+        return load, (self.to_bytes(), model, self._second, self._external)
 
     def _data(self, inputs: Inputs, reading: Mapping[str, Any]) -> _upright.Data:
         model = self._fitted.model
@@ -259,6 +266,7 @@ def load(
     artifact: Path | bytes,
     model: AnyModel,
     switch: AnyModel | None = None,
+    external: Path | None = None,
     *,
     budget: int | None = None,
     score: str | None = None,
@@ -289,6 +297,7 @@ def load(
         artifact: the file, or its bytes.
         model: the model it was fitted on.
         switch: the second model, if it was fitted with one.
+        external: the energy network, if it was fitted with one.
         budget, score, proposer, search, readout, gate, set: as for `Canonicalizer.using`.
         resize, crop, pad: other sizes than the fitted ones.
         threads: how many to use; by default all cores.
@@ -297,14 +306,14 @@ def load(
     own, second = loaded(model), None if switch is None else loaded(switch)
     words = _options.words("load", dict(
         budget=budget, score=score, proposer=proposer, search=search, readout=readout, gate=gate, set=set,
-        resize=resize, crop=crop, pad=pad, threads=threads, engine=engine,
+        resize=resize, crop=crop, pad=pad, threads=threads, engine=engine, external=external,
     ))
     given = own._loaded if own is not None else model
     other = second._loaded if second is not None else switch
     if not isinstance(artifact, bytes) and not os.path.exists(artifact):
         raise Error(f"there is no artifact `{os.fspath(artifact)}`", "usage", "make one with `upright.fit`")
     fitted = _upright.join(artifact, given, other, words)  # type: ignore[arg-type]
-    return Canonicalizer(fitted, own, switch)
+    return Canonicalizer(fitted, own, switch, external)
 
 
 def _read(reading: Mapping[str, Any]) -> list[str]:

@@ -25,6 +25,7 @@ def fit(
     held_out_labels: Path | None = None,
     transformed: Any = None,
     switch: AnyModel | None = None,
+    external: Path | None = None,
     abstain: float | None = None,
     tune: bool | int | str | None = None,
     accept_harm: float | None = None,
@@ -96,6 +97,8 @@ def fit(
         transformed: data that really came transformed, to calibrate and prove on: (X, y), or a
             path. By default copies under random poses.
         switch: a second classifier that answers unfamiliar inputs instead of a search.
+        external: an energy network, an ONNX file that says how unfamiliar a view looks: the
+            score `external`.
         abstain: largest share of right answers that may be withheld by abstaining.
         tune: choose taps, score and search first: True, trials as in 30, or minutes as in
             "10m". With `out` an interrupted run resumes.
@@ -136,7 +139,7 @@ def fit(
             "held_out": held.path, "transformed": moved.path, "labels": bank_data.labels,
             "held_out_labels": held.labels or moved.labels,
             "switch": None if switch is None else "second" if second is not None else switch,
-            "held_out_split": held_out_split, "held_out_include": held_out_include,
+            "external": external, "held_out_split": held_out_split, "held_out_include": held_out_include,
             "abstain": abstain, "tune": tune, "accept_harm": accept_harm, "minutes": minutes,
             "out": out, "bank": bank, "calibration": calibration, "transforms": transforms,
             "preset": preset, "score": score, "proposer": proposer, "search": search,
@@ -183,7 +186,7 @@ def fit(
         finally:
             _progress.end(told)
     warn(notes)
-    c = Canonicalizer(fitted, own, second if second is not None else switch)
+    c = Canonicalizer(fitted, own, second if second is not None else switch, external)
     if out is not None:
         c.save(out)
     return c

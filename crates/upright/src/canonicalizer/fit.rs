@@ -9,7 +9,7 @@ use super::prove::prove;
 use super::report::Transforms;
 use super::resume::Phases;
 use super::supply::Supply;
-use super::{Canonicalizer, Config, FitReport, space_for};
+use super::{Canonicalizer, Config, FitReport, check_external, space_for};
 use crate::copies;
 use crate::dataset::{Dataset, chunk};
 use crate::error::{Error, Result};
@@ -124,7 +124,8 @@ impl std::fmt::Debug for FitData<'_> {
 }
 
 impl Config {
-    /// Fits a canonicalizer for a model, or for two where the router needs a second one.
+    /// Fits a canonicalizer for a model, with a second one where the router needs it and an
+    /// energy network where the score does.
     ///
     /// The gate is calibrated, and the result proven, on parts of the held-out data that
     /// share no sample: data the model was not trained on makes both honest.
@@ -135,11 +136,12 @@ impl Config {
         watch: &mut dyn Watch,
     ) -> Result<Canonicalizer> {
         self.check()?;
-        let models = models.into();
+        let models = models.into().joined()?;
         data.check_labels(models.first.classes())?;
         let (bank_rows, held) = self.split(data);
         let (config, note) = self.within_reach(&models.first, bank_rows.len());
         let (bank_rows, held) = if note.is_some() { config.split(data) } else { (bank_rows, held) };
+        check_external(&config, &models.first)?;
         space_for(&config, &models.first)?;
         let learns = score::needs(config.part(Role::Score))?.lessons > 0;
         let (given, held) = if learns { held.teaching() } else { (None, held) };

@@ -51,16 +51,24 @@ impl Taps {
             [] => Ok(None),
             names => names.iter().map(|n| model.tap_index(n)).collect::<Result<_>>().map(Some),
         };
-        let all = model.taps();
+        let external = model.external_tap();
+        // What an energy network says is for the score that needs it, and for no other part.
+        let all = &model.taps()[..external.unwrap_or(model.taps().len())];
         let numbered = |meant: &dyn Fn(&str) -> bool| -> Option<Vec<usize>> {
             let taps: Vec<usize> = (0..all.len()).filter(|&i| meant(&all[i].name)).collect();
-            Some(taps).filter(|t| !t.is_empty() && t.len() < all.len())
+            let some = !taps.is_empty() && taps.len() < all.len();
+            let every = || external.map(|_| (0..all.len()).collect());
+            if some { Some(taps) } else { every() }
         };
         let own = proposer::row(&parts[Role::Proposer].name)?.make.taps;
-        let more = score::needs(&parts[Role::Score])?.taps;
+        let needs = score::needs(&parts[Role::Score])?;
+        let more = needs.taps;
         let usual = |name: &str| ![MIDDLE, LATE].contains(&name) || more.contains(&name);
         Ok(Taps {
-            score: named(Role::Score)?.or_else(|| numbered(&usual)),
+            score: match external.filter(|_| needs.external) {
+                Some(tap) => Some(vec![tap]),
+                None => named(Role::Score)?.or_else(|| numbered(&usual)),
+            },
             proposer: named(Role::Proposer)?.or_else(|| numbered(&|name| own.contains(&name))),
         })
     }

@@ -18,7 +18,7 @@ use crate::outputs::Outputs;
 use crate::proposer::Proposer;
 use crate::role::{Parts, Role};
 use crate::router::Models;
-use crate::score::Score;
+use crate::score::{self, Score};
 use crate::search;
 use crate::space::{Space, SpaceConfig};
 use crate::tensor::{Batch, Signal};
@@ -216,7 +216,8 @@ impl Canonicalizer {
         states: &States,
     ) -> Result<Self> {
         config.check()?;
-        let models = models.into();
+        let models = models.into().joined()?;
+        check_external(&config, &models.first)?;
         let space = space_for(&config, &models.first)?;
         let fitted = Fitted::load(&config.parts, states, &space, &models)?;
         Ok(Self::joined(models.first, fitted, space, config, report))
@@ -224,6 +225,7 @@ impl Canonicalizer {
 
     /// A model and its space, with parts that need no fit and a closed gate.
     fn bare(config: &Config, models: &Models) -> Result<Self> {
+        check_external(config, &models.first)?;
         let space = space_for(config, &models.first)?;
         let fitted = Fitted::bare(&config.parts, &space, models)?;
         let (model, config) = (models.first.clone(), config.clone());
@@ -318,6 +320,16 @@ impl Canonicalizer {
         let (outputs, energies, _) = self.identity(batch)?;
         Ok((outputs, energies))
     }
+}
+
+/// Whether an energy network is given where, and only where, the score needs one.
+fn check_external(config: &Config, model: &Model) -> Result<()> {
+    let score = config.part(Role::Score);
+    let needed = score::needs(score)?.external;
+    if needed == model.external().is_some() {
+        return Ok(());
+    }
+    Err(Error::ExternalModel { score: score.name.clone(), needed })
 }
 
 /// The space of a config, which must be one of the model's signal.

@@ -29,6 +29,10 @@ impl Phases {
         hasher.update(serde_json::to_string(config).unwrap_or_default().as_bytes());
         hasher.update(model.fingerprint().as_bytes());
         hasher.update(serde_json::to_string(&model.options()).unwrap_or_default().as_bytes());
+        if let Some(energy) = model.external() {
+            hasher.update(energy.fingerprint().as_bytes());
+            hasher.update(energy.preprocess().to_string().as_bytes());
+        }
         for &row in from.rows {
             hasher.update(&(row as u64).to_le_bytes());
             hasher.update(&from.data.label(row).unwrap_or(u32::MAX).to_le_bytes());

@@ -236,16 +236,17 @@ pub(super) fn once(
     }
 }
 
-/// The number of classes, from logits of some items.
+/// The number of classes, from logits of some items; 1 if each gives a single number.
 pub(super) fn classes(logits: &Value, items: usize) -> Option<usize> {
     let shape = logits.shape.as_slice();
     let rest = match shape {
         [n, rest @ ..] if *n == items => rest,
         all if items == 1 => all,
-        _ => &[],
+        _ => return None,
     };
     let wide: Vec<usize> = rest.iter().copied().filter(|d| *d != 1).collect();
     match wide.as_slice() {
+        [] => Some(1),
         [classes] if *classes > 1 => Some(*classes),
         _ => None,
     }

@@ -84,25 +84,18 @@ impl Model {
     /// later ones know.
     #[doc(hidden)]
     pub fn differentiable(&self) -> Result<()> {
-        self.ways().map(|_| ())
+        match &self.external {
+            Some(external) => external.differentiable(),
+            None => self.ways().map(|_| ()),
+        }
     }
 
     /// The derivative of a scalar with respect to raw items, given its derivatives with
     /// respect to their [`Outputs`]. A row does not depend on the others.
     #[doc(hidden)]
     pub fn pullback(&self, batch: &Batch<'_>, d: &Cotangents) -> Result<Batch<'static>> {
-        let rows = |m: &Matrix, items: &Range<usize>| -> Result<Matrix> {
-            if m.rows() != batch.len() {
-                return Err(Error::shape("derivatives", batch.len(), m.rows()));
-            }
-            Ok(m.select(&items.clone().collect::<Vec<_>>()))
-        };
-        let part = |items: Range<usize>, _: &Outputs| {
-            let of = |m: &Option<Matrix>| m.as_ref().map(|m| rows(m, &items)).transpose();
-            let features = d.features.iter().map(of).collect::<Result<_>>()?;
-            Ok(Cotangents { logits: of(&d.logits)?, features })
-        };
-        Ok(self.run_with_pullback(batch, part)?.1)
+        d.check_rows(batch.len())?;
+        Ok(self.run_with_pullback(batch, |items, _| Ok(d.rows(items)))?.1)
     }
 
     /// Runs raw items and pulls the derivatives of a scalar back to them. `d` is asked for
@@ -110,6 +103,18 @@ impl Model {
     /// outputs are those of [`Model::run`] up to rounding.
     #[doc(hidden)]
     pub fn run_with_pullback(
+        &self,
+        batch: &Batch<'_>,
+        d: impl FnMut(Range<usize>, &Outputs) -> Result<Cotangents>,
+    ) -> Result<(Outputs, Batch<'static>)> {
+        match &self.external {
+            Some(external) => external.run_with_pullback(self, batch, d),
+            None => self.alone_with_pullback(batch, d),
+        }
+    }
+
+    /// The same without an energy network beside it.
+    pub(super) fn alone_with_pullback(
         &self,
         batch: &Batch<'_>,
         mut d: impl FnMut(Range<usize>, &Outputs) -> Result<Cotangents>,

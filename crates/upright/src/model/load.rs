@@ -8,7 +8,7 @@ use super::description::Description;
 use super::gradient::Gradient;
 use super::network::Network;
 use super::taps::{self, Asked};
-use super::{Model, Options, describe};
+use super::{Model, Options, describe, external};
 use crate::engine::{self, Lane, Lanes};
 use crate::error::Result;
 use crate::onnx::depth::depths;
@@ -16,6 +16,16 @@ use crate::onnx::facts::Facts;
 use crate::onnx::{Dim, Graph, products};
 use crate::preprocess::Overrides;
 use crate::tensor::Signal;
+
+/// Refuses what gives a single number.
+pub(super) fn several(model: Model) -> Result<Model> {
+    if model.classes() > 1 {
+        return Ok(model);
+    }
+    let what = format!("output `{}` has one number per input", model.output());
+    let why = format!("{what}; a classifier gives [N,classes]");
+    Err(describe::unusable(&model.description.name, why))
+}
 
 /// A graph, with what lies beside its file.
 pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Result<Model> {
@@ -73,7 +83,8 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
             .get_or_init(|| depths(&graph, output, &input.name, &shape, &once).unwrap_or_default())
             .clone()
     };
-    let asked = options.taps.iter().filter_map(|tap| {
+    let wanted = if options.energy { &[][..] } else { &options.taps };
+    let asked = wanted.iter().filter_map(|tap| {
         let tensors = describe::tensors(&graph, output, ending, &tap.name, depths);
         let found = |tensors: Vec<String>| Asked { tap: tap.clone(), tensors };
         match tensors {
@@ -95,7 +106,8 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
         classes: 0,
         head: None,
     };
-    ready(network, description, asked, size, Lanes::of(options.threads))
+    let model = ready(network, description, asked, size, Lanes::of(options.threads))?;
+    if options.energy { external::check(&model).map(|()| model) } else { several(model) }
 }
 
 /// Tries a network on made-up items: learns its sizes, and whether its head is right.
@@ -130,5 +142,6 @@ pub(super) fn ready(
         batching: batching.into(),
         description: description.into(),
         gradient: Arc::new(Gradient::default()),
+        external: None,
     })
 }

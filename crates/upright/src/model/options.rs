@@ -84,6 +84,11 @@ pub struct Options {
     /// Threads of the engine; by default one per core. Does not change results.
     #[serde(skip)]
     pub threads: Option<usize>,
+    /// Whether it is an energy network instead of a classifier: it has no taps and gives `[N]` or
+    /// `[N,1]`, lower = more familiar, or `[N,2]`, the logits of "as it should be" and
+    /// "transformed". A sigmoid or softmax at its end is left away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub energy: bool,
     /// The engine's name, `rten` or `ort`, or `auto` for the fastest that is there.
     pub engine: String,
 }
@@ -100,6 +105,7 @@ impl Default for Options {
             rows: None,
             micro_batch: None,
             threads: None,
+            energy: false,
             engine: "rten".into(),
         }
     }

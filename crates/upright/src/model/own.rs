@@ -116,7 +116,7 @@ impl Model {
             classes: 0,
             head: None,
         };
-        let model = load::ready(network, description, asked, size, lanes)?;
+        let model = load::several(load::ready(network, description, asked, size, lanes)?)?;
         if given && model.head().is_none() {
             return Err(Error::Engine {
                 engine: model.engine(),

@@ -26,6 +26,22 @@ pub struct Tapped {
 }
 
 impl Tapped {
+    /// A vector of so many numbers that no tensor of the network holds.
+    pub(super) fn plain(name: &str, tensor: &str, features: usize) -> Result<Self> {
+        let asked = Tap::new(name);
+        let reduction = asked.reduce.fit(&[features])?;
+        Ok(Tapped {
+            name: name.into(),
+            tensors: vec![tensor.into()],
+            shape: vec![features],
+            features,
+            asked,
+            places: vec![],
+            widths: vec![],
+            reduction,
+        })
+    }
+
     /// The fitted reduction.
     #[doc(hidden)]
     pub fn reduction(&self) -> &Reduction {

@@ -21,24 +21,37 @@ pub trait Router: Send + Sync + std::fmt::Debug {
     fn state(&self) -> State;
 }
 
-/// A classifier, and the second one that some routers send inputs to.
+/// A classifier, and the networks that some parts need beside it.
 #[derive(Debug, Clone)]
 pub struct Models {
     /// The classifier.
     pub first: Model,
-    /// The second one.
+    /// A second one, that some routers send inputs to.
     pub second: Option<Model>,
+    /// A network that says how unfamiliar a view looks, for the score `external`; see
+    /// [`Options::energy`](crate::ModelOptions::energy).
+    pub external: Option<Model>,
+}
+
+impl Models {
+    /// The same with the energy network at its place beside the classifier.
+    pub(crate) fn joined(mut self) -> Result<Self> {
+        if let Some(energy) = self.external.take() {
+            self.first = self.first.with_external(energy)?;
+        }
+        Ok(self)
+    }
 }
 
 impl From<Model> for Models {
     fn from(first: Model) -> Self {
-        Models { first, second: None }
+        Models { first, second: None, external: None }
     }
 }
 
 impl From<(Model, Model)> for Models {
     fn from((first, second): (Model, Model)) -> Self {
-        Models { first, second: Some(second) }
+        Models { first, second: Some(second), external: None }
     }
 }
 

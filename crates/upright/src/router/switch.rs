@@ -23,7 +23,7 @@ struct Switch {
 }
 
 fn make(_: &Settings, models: &Models) -> Result<Box<dyn Router>> {
-    let Models { first, second: Some(second) } = models else {
+    let Models { first, second: Some(second), .. } = models else {
         return Err(Error::SecondModel { router: KIND.name, needed: true });
     };
     let pair = |m: &Model| (m.signal().shape(), m.classes(), m.preprocess().to_string());

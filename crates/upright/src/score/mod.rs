@@ -18,6 +18,7 @@ mod bank;
 mod dice;
 mod energy;
 mod entropy;
+mod external;
 mod fisher;
 mod gaussian;
 mod r#gen;
@@ -249,6 +250,8 @@ pub struct Needs {
     pub lessons: usize,
     /// Taps that it reads beside the usual ones where the model has them.
     pub taps: &'static [&'static str],
+    /// An energy network beside the classifier, whose tap is then the only one it reads.
+    pub external: bool,
     /// The most samples that one energy looks at, among those of a class if it needs labels:
     /// where there are fewer, all are used. 0 if it does not count samples.
     pub samples: usize,
@@ -267,7 +270,8 @@ pub struct Make {
 
 impl Requires for Make {
     fn requires(&self, settings: &Settings) -> Vec<&'static str> {
-        let Needs { features, head, labels, transformed, lessons, .. } = (self.needs)(settings);
+        let Needs { features, head, labels, transformed, lessons, external, .. } =
+            (self.needs)(settings);
         let all = [
             ("logits", true),
             ("features", features),
@@ -275,6 +279,7 @@ impl Requires for Make {
             ("labels", labels),
             ("transformed", transformed),
             ("lessons", lessons > 0),
+            ("an energy network", external),
         ];
         all.into_iter().filter_map(|(name, needed)| needed.then_some(name)).collect()
     }
@@ -310,6 +315,7 @@ pub const TABLE: &[Kind<Make>] = &[
     fisher::KIND,
     pc_knn_fisher::KIND,
     judge::KIND,
+    external::KIND,
 ];
 
 static ROWS: Open<Make> = Open::new("score", TABLE);

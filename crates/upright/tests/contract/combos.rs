@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use upright::internal::canonicalizer::transformed_copies;
 use upright::{
-    Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Part, Prediction, Reduce,
-    Role, Samples, Silent, Tap, Verdict, View, gate, samples, score, search, warp,
+    Batch, Canonicalizer, Config, Dataset, FitData, Model, ModelOptions, Models, Part, Prediction,
+    Reduce, Role, Samples, Silent, Tap, Verdict, View, gate, samples, score, search, warp,
 };
 
 fn model(threads: Option<usize>) -> Model {
@@ -16,6 +16,16 @@ fn model(threads: Option<usize>) -> Model {
         ..ModelOptions::default()
     };
     Model::from_bytes("glyphs", samples::glyph_model(), &options).unwrap()
+}
+
+/// The model with an energy network beside it where the score needs one.
+fn models(score: &str) -> Models {
+    let external = score::needs(&Part::new(score)).unwrap().external.then(|| {
+        let options = ModelOptions { energy: true, ..ModelOptions::default() };
+        let weight = |i: usize| ((i % 40) as f32 - 20.0) * 1e-2 + (i / 40 % 3) as f32 * 1e-3;
+        Model::from_bytes("energy", &crate::energy::energy(40, 1, weight), &options).unwrap()
+    });
+    Models { first: model(None), second: None, external }
 }
 
 fn training() -> &'static Samples<'static> {
@@ -76,17 +86,59 @@ fn every_score_fits_predicts_and_survives_its_artifact() {
     let (batch, _) = mixed(16);
     for row in score::TABLE {
         let config = Config { budget: 6, ..config() }.with(Role::Score, Part::new(row.name));
-        let c = fitted(&config);
+        let c = config.fit(models(row.name), &FitData::new(training()), &mut Silent).unwrap();
         let before = c.predict(&batch).unwrap();
         let bytes = c.to_bytes().unwrap();
         let artifact = upright::Artifact::from_bytes(row.name, &bytes).unwrap();
-        let again = artifact.join(model(None)).unwrap();
+        let again = artifact.join(models(row.name)).unwrap();
         assert_eq!(before, again.predict(&batch).unwrap(), "{}", row.name);
         assert_eq!(bytes, again.to_bytes().unwrap(), "{}", row.name);
         for p in &before {
             assert!(p.energy_after <= p.energy_before, "{}", row.name);
         }
     }
+}
+
+#[test]
+fn an_energy_network_leads_the_search_and_is_told_from_others() {
+    let options = ModelOptions { energy: true, ..ModelOptions::default() };
+    // Pixels weigh the more the further right they are: ink belongs to the left.
+    let energy = |sign: f32| {
+        let bytes = crate::energy::energy(40, 2, |i| sign * ((i / 2 % 40) * (i % 2)) as f32);
+        Model::from_bytes("energy", &bytes, &options).unwrap()
+    };
+    let with = |external| Models { first: model(None), second: None, external };
+    let data = FitData::new(training());
+    let config = config().with(Role::Gate, Part::new("always"));
+    let external = config.clone().with(Role::Score, Part::new("external"));
+    let (batch, _) = mixed(16);
+    for search in ["random", "random-refine"] {
+        let config = external.clone().with(Role::Search, Part::new(search));
+        let c = config.fit(with(Some(energy(1.0))), &data, &mut Silent).unwrap();
+        let left = |batch: &Batch| c.raw(batch).unwrap().1;
+        let raw = left(&batch);
+        let predictions = c.predict(&batch).unwrap();
+        let views: Vec<View> =
+            (0..batch.len()).map(|item| View { item, map: predictions[item].map }).collect();
+        let seen = left(&warp(&batch, &views, &c.config().resample).unwrap());
+        for ((p, raw), seen) in predictions.iter().zip(raw).zip(seen) {
+            assert!(
+                p.energy_before.to_bits() == raw.to_bits() && p.energy_after < raw,
+                "{search} {p:?}"
+            );
+            assert!((p.energy_after - seen).abs() < 1e-3 * raw.abs(), "{search} {seen} {p:?}");
+        }
+        let bytes = c.to_bytes().unwrap();
+        let join = |external| {
+            upright::Artifact::from_bytes("a", &bytes).unwrap().join(with(external)).unwrap_err()
+        };
+        assert_eq!(join(None).code(), "score::model");
+        assert_eq!(join(Some(energy(-1.0))).code(), "artifact::model");
+    }
+    let e = external.fit(with(None), &data, &mut Silent).unwrap_err();
+    assert_eq!(e.to_string(), "score `external` needs an energy network, and none is given");
+    let e = config.fit(with(Some(energy(1.0))), &data, &mut Silent).unwrap_err();
+    assert!(e.to_string().contains("takes no energy network"), "{e}");
 }
 
 #[test]

@@ -5,6 +5,8 @@
 mod axes;
 mod choices;
 mod combos;
+#[path = "../support/energy.rs"]
+mod energy;
 mod gates;
 mod learned;
 mod params;

@@ -78,6 +78,29 @@ impl World {
         World { outputs, labels, head, transformed, inputs, centres, second, lessons }
     }
 
+    /// The world as a score reads it: one with an energy network sees what that says alone.
+    fn of(part: &Part) -> World {
+        let world = World::new();
+        let [outputs, transformed, inputs] = [&world.outputs, &world.transformed, &world.inputs]
+            .map(|all| world.read(part, all.clone()));
+        World { outputs, transformed, inputs, ..world }
+    }
+
+    /// Log-odds from the distance to the nearest class, in place of the features, for scores
+    /// that read nothing else.
+    fn read(&self, part: &Part, outputs: Outputs) -> Outputs {
+        if !score::needs(part).unwrap().external {
+            return outputs;
+        }
+        let away = |f: &[f32]| {
+            let squared = |c: &[f32]| c.iter().zip(f).map(|(c, f)| (c - f).powi(2)).sum::<f32>();
+            self.centres.iter().map(squared).fold(f32::INFINITY, f32::min)
+        };
+        let said = outputs.features[0].iter().flat_map(|f| [-0.5 * away(f), 0.5 * away(f)]);
+        let said = Matrix::new(outputs.len(), 2, said.collect()).unwrap();
+        Outputs::new(outputs.logits, vec![said]).unwrap()
+    }
+
     fn bank(&self) -> Bank<'_> {
         Bank {
             outputs: &self.outputs,
@@ -161,8 +184,8 @@ fn parts() -> Vec<Part> {
 
 /// Runs a check on every part, fitted.
 fn each(check: impl Fn(&Part, &dyn Score, &World)) {
-    let world = World::new();
     for part in parts() {
+        let world = World::of(&part);
         let score = score::fit(&part, &world.bank()).unwrap_or_else(|e| panic!("{part:?}: {e}"));
         check(&part, &*score, &world);
     }
@@ -218,8 +241,7 @@ fn huge_inputs_keep_energies_and_gradients_finite() {
 
 #[test]
 fn fitting_twice_gives_the_same_score() {
-    let world = World::new();
-    each(|part, score, _| {
+    each(|part, score, world| {
         let again = score::fit(part, &world.bank()).unwrap();
         assert_eq!(again.state(), score.state(), "{part:?}");
         assert_eq!(bits(&again.energy(&world.inputs)), bits(&score.energy(&world.inputs)));
@@ -298,6 +320,7 @@ fn what_lies_away_from_all_classes_is_less_familiar_than_a_class_mean() {
             return;
         }
         let means = through(&world.head, world.centres.clone(), world.second.clone());
+        let means = world.read(part, means);
         // The mean of all classes is no evidence for any, the less the shorter it is; the
         // second tap lies outside its clusters.
         let long = LONG.iter().any(|(name, _)| *name == part.name);
@@ -309,6 +332,7 @@ fn what_lies_away_from_all_classes_is_less_familiar_than_a_class_mean() {
             Matrix::new(1, WIDTH, first.collect()).unwrap(),
             Matrix::new(1, SECOND, second.collect()).unwrap(),
         );
+        let away = world.read(part, away);
         let highest = score.energy(&means).into_iter().fold(f32::NEG_INFINITY, f32::max);
         let outlier = score.energy(&away)[0];
         assert!(outlier > highest, "{part:?}: {outlier} is not above {highest}");

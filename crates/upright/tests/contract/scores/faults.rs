@@ -6,10 +6,10 @@ use upright::{Head, Matrix, Outputs, Part};
 
 #[test]
 fn what_a_score_needs_is_named_when_it_is_missing() {
-    let world = World::new();
-    let bare = Outputs::new(world.outputs.logits.clone(), vec![]).unwrap();
     for row in TABLE {
         let part = Part::new(row.name);
+        let world = World::of(&part);
+        let bare = Outputs::new(world.outputs.logits.clone(), vec![]).unwrap();
         let refused = |bank: &Bank, word: &str| {
             let e = score::fit(&part, bank).expect_err(row.name).to_string();
             assert!(e.contains(row.name) && e.contains(word), "{e}");
@@ -62,13 +62,13 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
 
 #[test]
 fn features_that_are_not_finite_are_refused_at_fit() {
-    let world = World::new();
-    let mut outputs = world.outputs.clone();
-    outputs.features[0].row_mut(3)[2] = f32::NAN;
-    let mut lessons = world.lessons.clone();
-    lessons.outputs.features[0].row_mut(3)[2] = f32::NAN;
     let needs = |name: &str| score::needs(&Part::new(name)).unwrap();
     for row in TABLE.iter().filter(|row| needs(row.name).features) {
+        let world = World::of(&Part::new(row.name));
+        let mut outputs = world.outputs.clone();
+        outputs.features[0].row_mut(3)[1] = f32::NAN;
+        let mut lessons = world.lessons.clone();
+        lessons.outputs.features[0].row_mut(3)[1] = f32::NAN;
         let e = score::fit(
             &Part::new(row.name),
             &Bank { outputs: &outputs, lessons: Some(&lessons), ..world.bank() },
