@@ -201,7 +201,6 @@ impl Graph {
     }
 
     /// Adds a list of integers.
-    #[cfg(feature = "train")]
     pub(crate) fn integers(&mut self, name: &str, data: &[i64]) {
         self.0.initializer.push(TensorProto {
             dims: vec![data.len() as i64],

@@ -9,7 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use crate::onnx_write::{Attribute, Graph};
 
 /// Rows and columns of an input.
-const SIDE: usize = 40;
+pub(crate) const SIDE: usize = 40;
 
 /// A convolution with bias, padded so that stride 1 keeps the size.
 pub(crate) struct Conv {
@@ -39,6 +39,9 @@ pub(crate) struct Network {
     pub(crate) stem: Conv,
     /// One per stage.
     pub(crate) blocks: Vec<Block>,
+    /// Neighbouring channels that are one seen under so many turns: the largest of their means
+    /// is a feature. 1 where every channel stands for itself.
+    pub(crate) turns: usize,
     /// Row-major `[classes, features]`.
     pub(crate) weight: Vec<f32>,
     /// One per class.
@@ -62,7 +65,7 @@ impl Network {
             from = to;
         }
         let weight = random.draw(classes * from, from);
-        Network { stem, blocks, weight, bias: vec![0.0; classes] }
+        Network { stem, blocks, turns: 1, weight, bias: vec![0.0; classes] }
     }
 
     /// Number of weights and biases.
@@ -79,43 +82,61 @@ impl Network {
     /// The network as an ONNX file: input `image` `[n, 1, 40, 40]`, output `logits`; the tensor
     /// `features` is the input of the last layer.
     pub(crate) fn onnx(&self, properties: &[(&str, &str)]) -> Vec<u8> {
+        let mut graph = begun();
+        self.write(&mut graph, "image");
+        graph.file(properties)
+    }
+
+    /// Adds the network to a graph that [`begun`] has made; it reads `from`.
+    pub(crate) fn write(&self, graph: &mut Graph, from: &str) {
         let classes = self.bias.len();
         let features = self.weight.len() / classes;
-        let mut graph = Graph::new("residual network");
-        graph.input("image", &[1, SIDE, SIDE]);
         graph.output("logits", &[classes]);
-        graph.weights("sqrt2", &[], &[std::f32::consts::SQRT_2]);
-        graph.weights("one", &[], &[1.0]);
-        graph.weights("half", &[], &[0.5]);
-
-        self.stem.write(&mut graph, "image", "stem.conv");
-        gelu(&mut graph, "stem.conv", "stem");
+        self.stem.write(graph, from, "stem.conv");
+        gelu(graph, "stem.conv", "stem");
         let mut x = "stem".to_string();
         for (i, block) in self.blocks.iter().enumerate() {
             let name = |part: &str| format!("stage{}{part}", i + 1);
-            block.first.write(&mut graph, &x, &name(".conv1"));
-            gelu(&mut graph, &name(".conv1"), &name(".act1"));
-            block.second.write(&mut graph, &name(".act1"), &name(".conv2"));
+            block.first.write(graph, &x, &name(".conv1"));
+            gelu(graph, &name(".conv1"), &name(".act1"));
+            block.second.write(graph, &name(".act1"), &name(".conv2"));
             let skip = block.skip.as_ref().map_or(x.clone(), |skip| {
-                skip.write(&mut graph, &x, &name(".skip"));
+                skip.write(graph, &x, &name(".skip"));
                 name(".skip")
             });
             graph.node("Add", &[&name(".conv2"), &skip], &name(".sum"), &[]);
-            gelu(&mut graph, &name(".sum"), &name(""));
+            gelu(graph, &name(".sum"), &name(""));
             x = name("");
         }
         let mean = [("axes", Attribute::Ints(&[2, 3])), ("keepdims", Attribute::Int(0))];
-        graph.node("ReduceMean", &[&x], "features", &mean);
+        if self.turns == 1 {
+            graph.node("ReduceMean", &[&x], "features", &mean);
+        } else {
+            graph.node("ReduceMean", &[&x], "turned", &mean);
+            graph.integers("turns", &[0, features as i64, self.turns as i64]);
+            graph.node("Reshape", &["turned", "turns"], "turned.apart", &[]);
+            let most = [("axes", Attribute::Ints(&[2])), ("keepdims", Attribute::Int(0))];
+            graph.node("ReduceMax", &["turned.apart"], "features", &most);
+        }
         graph.weights("fc.weight", &[classes, features], &self.weight);
         graph.weights("fc.bias", &[classes], &self.bias);
         let inputs = ["features", "fc.weight", "fc.bias"];
         graph.node("Gemm", &inputs, "logits", &[("transB", Attribute::Int(1))]);
-        graph.file(properties)
     }
 }
 
+/// A graph with the image as its input, and the numbers that [`gelu`] needs.
+pub(crate) fn begun() -> Graph {
+    let mut graph = Graph::new("residual network");
+    graph.input("image", &[1, SIDE, SIDE]);
+    graph.weights("sqrt2", &[], &[std::f32::consts::SQRT_2]);
+    graph.weights("one", &[], &[1.0]);
+    graph.weights("half", &[], &[0.5]);
+    graph
+}
+
 impl Conv {
-    fn write(&self, graph: &mut Graph, from: &str, to: &str) {
+    pub(crate) fn write(&self, graph: &mut Graph, from: &str, to: &str) {
         let [channels_out, channels_in, kernel] = self.shape;
         let (weight, bias) = (format!("{to}.weight"), format!("{to}.bias"));
         graph.weights(&weight, &[channels_out, channels_in, kernel, kernel], &self.weight);
@@ -131,7 +152,7 @@ impl Conv {
 }
 
 /// `x (1 + erf(x / sqrt 2)) / 2` in the operators that engines recognise and fuse.
-fn gelu(graph: &mut Graph, x: &str, to: &str) {
+pub(crate) fn gelu(graph: &mut Graph, x: &str, to: &str) {
     let name = |part: &str| format!("{to}.{part}");
     graph.node("Div", &[x, "sqrt2"], &name("div"), &[]);
     graph.node("Erf", &[&name("div")], &name("erf"), &[]);

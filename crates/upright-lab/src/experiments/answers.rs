@@ -43,6 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let folders = Folders {
         data: args.data.clone(),
         models: args.models.clone(),
+        trained: args.models.clone(),
         engine: args.engine.clone(),
     };
     let scale = Scale::of(&args.scale)?;

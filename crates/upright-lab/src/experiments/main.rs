@@ -134,7 +134,7 @@ impl Ready {
 }
 
 /// What a classifier says of inputs as they are.
-fn alone(model: &Model, batch: &Batch) -> upright::Result<Answers> {
+pub(super) fn alone(model: &Model, batch: &Batch) -> upright::Result<Answers> {
     let labels = model.run(batch)?.labels();
     Ok(Answers { evaluations: labels.len(), labels })
 }

@@ -31,14 +31,17 @@ mod speed;
 mod summary;
 mod tasks;
 mod traffic;
+mod trained;
 mod views;
 
 pub(crate) use answers::{Args as AnswersArgs, run as answers};
 use ledger::{Found, Ledger, Line, What};
 use page::Page;
 pub(crate) use report::{Args as ReportArgs, run as report};
-use scale::Scale;
-use tasks::{Folders, Task};
+#[cfg(feature = "train")]
+pub(crate) use rows::Rows;
+pub(crate) use scale::Scale;
+pub(crate) use tasks::{Folders, Task};
 
 /// A question, how it is answered and how the answer is shown.
 pub(crate) struct Experiment {
@@ -62,6 +65,7 @@ pub(crate) const TABLE: &[Experiment] = &[
     parts::EXPERIMENT,
     orbit::EXPERIMENT,
     traffic::EXPERIMENT,
+    trained::EXPERIMENT,
     detectors::EXPERIMENT,
     searches::EXPERIMENT,
     gating::EXPERIMENT,
@@ -82,6 +86,9 @@ pub(crate) struct Args {
     /// Folder of classifiers, ONNX files
     #[arg(long, default_value = "models")]
     models: PathBuf,
+    /// Folder of what `train` made of real data [default: that of --models]
+    #[arg(long)]
+    trained: Option<PathBuf>,
     /// What runs classifiers: rten or ort
     #[arg(long, default_value = "rten")]
     engine: String,
@@ -132,6 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let folders = Folders {
         data: args.data.clone(),
         models: args.models.clone(),
+        trained: args.trained.clone().unwrap_or_else(|| args.models.clone()),
         engine: args.engine.clone(),
     };
     for experiment in chosen {

@@ -88,6 +88,7 @@ pub(crate) struct Task {
     pub(crate) space: SpaceConfig,
     test: OnceCell<Test>,
     inputs: usize,
+    trained: PathBuf,
     /// BLAKE3 of the classifier and of the data.
     pub(crate) hashes: [String; 2],
 }
@@ -97,6 +98,8 @@ pub(crate) struct Task {
 pub(crate) struct Folders {
     pub(crate) data: PathBuf,
     pub(crate) models: PathBuf,
+    /// Of what `upright-lab train` made of real data.
+    pub(crate) trained: PathBuf,
     /// The engine's name.
     pub(crate) engine: String,
 }
@@ -111,7 +114,7 @@ impl Task {
     /// Opens a task by name.
     pub(crate) fn open(name: &str, folders: &Folders, scale: &Scale) -> Result<Self, String> {
         if name == DIGITS {
-            return digits(scale, &folders.engine);
+            return digits(scale, folders);
         }
         let set = sets::of(name)?;
         let path = folders.models.join(set.model);
@@ -123,7 +126,7 @@ impl Task {
         let model = origin.load(name, &[], &folders.engine).map_err(|e| e.to_string())?;
         let (parts, files) = set.read(&folders.data, &model, None)?;
         let hashes = [hash(&[path])?, hash(&files)?];
-        Ok(Task::joined(set.name, origin, (&model, &folders.engine), parts, scale, hashes))
+        Ok(Task::joined(set.name, origin, (&model, folders), parts, scale, hashes))
     }
 
     /// Inputs that judge, at most so many, as squares of another side than the classifier takes.
@@ -141,14 +144,14 @@ impl Task {
     fn joined(
         name: &'static str,
         origin: Origin,
-        (model, engine): (&Model, &str),
+        (model, folders): (&Model, &Folders),
         parts: Parts,
         scale: &Scale,
         hashes: [String; 2],
     ) -> Self {
         let Parts { train, held, judged } = parts;
         let (space, inputs) = (SpaceConfig::of_signal(model.signal()), scale.inputs);
-        let engine = engine.into();
+        let (engine, trained) = (folders.engine.clone(), folders.trained.clone());
         Task {
             name,
             origin,
@@ -159,6 +162,7 @@ impl Task {
             space,
             test: OnceCell::new(),
             inputs,
+            trained,
             hashes,
         }
     }
@@ -184,16 +188,39 @@ impl Task {
     }
 
     /// A classifier of the same task that was trained in another way, where there is one:
-    /// `mnist-augm.onnx` beside `mnist.onnx`.
+    /// `mnist-augm.onnx` for `mnist.onnx`.
     pub(crate) fn retrained(&self, how: &str) -> upright::Result<Option<Model>> {
-        let Origin::File(path, preprocess) = &self.origin else { return Ok(None) };
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let other = path.with_file_name(format!("{stem}-{how}.onnx"));
-        if !other.exists() {
+        self.trained(how, &ModelOptions::default())
+    }
+
+    /// An energy network of the same task, where there is one: `mnist-energy.onnx`.
+    pub(crate) fn energy(&self, how: &str) -> upright::Result<Option<Model>> {
+        self.trained(how, &ModelOptions { energy: true, ..ModelOptions::default() })
+    }
+
+    /// Where what was trained in another way lies.
+    pub(crate) fn trained_at(&self, how: &str) -> PathBuf {
+        let stem = match &self.origin {
+            Origin::File(path, _) => path.file_stem().unwrap_or_default().to_string_lossy(),
+            Origin::BuiltIn(_) => self.name.into(),
+        };
+        self.trained.join(format!("{stem}-{how}.onnx"))
+    }
+
+    fn trained(&self, how: &str, options: &ModelOptions) -> upright::Result<Option<Model>> {
+        let path = self.trained_at(how);
+        if !path.exists() {
             return Ok(None);
         }
-        let origin = Origin::File(other, preprocess.clone());
-        origin.load(self.name, &[], &self.engine).map(Some)
+        let (engine, preprocess) = (
+            self.engine.clone(),
+            match &self.origin {
+                Origin::File(_, preprocess) => preprocess.clone(),
+                Origin::BuiltIn(_) => Overrides::default(),
+            },
+        );
+        let options = ModelOptions { taps: vec![], engine, preprocess, ..options.clone() };
+        Model::load(path, &options).map(Some)
     }
 
     /// Inputs that judge, at most so many.
@@ -206,7 +233,7 @@ impl Task {
         transformed_copies(batch, &self.space.build()?, &Resample::default(), seed)
     }
 }
-fn digits(scale: &Scale, engine: &str) -> Result<Task, String> {
+fn digits(scale: &Scale, folders: &Folders) -> Result<Task, String> {
     let made = |count: usize, seed: u64| -> Result<Samples<'static>, String> {
         samples::digits(count, seed).map_err(|e| e.to_string())
     };
@@ -217,9 +244,9 @@ fn digits(scale: &Scale, engine: &str) -> Result<Task, String> {
     };
     let bytes = samples::glyph_model();
     let origin = Origin::BuiltIn(bytes);
-    let model = origin.load(DIGITS, &[], engine).map_err(|e| e.to_string())?;
+    let model = origin.load(DIGITS, &[], &folders.engine).map_err(|e| e.to_string())?;
     let hashes = [short(&blake3::hash(bytes)), "made".to_string()];
-    Ok(Task::joined(DIGITS, origin, (&model, engine), parts, scale, hashes))
+    Ok(Task::joined(DIGITS, origin, (&model, folders), parts, scale, hashes))
 }
 
 /// The start of a hash.

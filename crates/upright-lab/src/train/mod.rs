@@ -1,5 +1,17 @@
-//! `upright-lab train`: models trained on data that we make ourselves.
+//! `upright-lab train`: the embedded classifiers, trained on data that we make ourselves, and
+//! what the paper compares with, trained on real data: a learned energy, and classifiers that
+//! have seen the transforms.
 
+#[cfg(feature = "train")]
+mod augmented;
+#[cfg(feature = "train")]
+mod course;
+#[cfg(feature = "train")]
+mod energy;
+#[cfg(feature = "train")]
+mod equivariant;
+#[cfg(feature = "train")]
+mod examples;
 #[cfg(feature = "train")]
 mod glyphs;
 #[cfg(feature = "train")]
@@ -10,6 +22,8 @@ mod pooled;
 mod pooled_net;
 #[cfg(feature = "train")]
 mod schedule;
+#[cfg(feature = "train")]
+mod stn;
 
 use std::path::PathBuf;
 
@@ -25,6 +39,47 @@ pub(crate) enum Train {
     Strokes(Settings),
     /// The classifier of solids as point clouds built into upright.
     Solids(Settings),
+    /// The paper's learned energy: where the classifier of a data set is wrong.
+    Energy(RealSettings),
+    /// The classifier's network, trained with the transforms.
+    Augmented(RealSettings),
+    /// The same with a spatial transformer in front; images only.
+    Stn(RealSettings),
+    /// A network that turns with its input, trained with the transforms.
+    Equivariant(RealSettings),
+}
+
+/// Settings of a training on real data.
+#[derive(Args)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))] // read by the trainers only
+pub(crate) struct RealSettings {
+    /// The data set: mnist, emnist or modelnet10
+    #[arg(long)]
+    data: String,
+    /// Folder of data sets
+    #[arg(long, default_value = "data")]
+    folder: PathBuf,
+    /// Folder of classifiers; what is trained goes there, too, unless --out names a file
+    #[arg(long, default_value = "models")]
+    models: PathBuf,
+    /// Where to write the model [default: in --models as DATA-NAME.onnx, where experiments look]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// An energy of a quarter of the paper's width, for four times the views
+    #[arg(long)]
+    small: bool,
+    /// Most samples to train on [default: all]
+    #[arg(long)]
+    samples: Option<usize>,
+    /// Passes over them, each with as many transformed copies
+    #[arg(long, default_value_t = 12)]
+    epochs: usize,
+    /// Minutes that the training may take: fewer passes are made to keep within, which is said
+    #[arg(long, default_value_t = 110.0)]
+    minutes: f64,
+    /// Seed of weights, order and poses
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 /// Settings of a training; without any it makes the built-in model.
@@ -53,6 +108,10 @@ impl Train {
             Train::Glyphs(settings) => glyphs::train(settings),
             Train::Strokes(settings) => pooled::train(&pooled::STROKES, settings),
             Train::Solids(settings) => pooled::train(&pooled::SOLIDS, settings),
+            Train::Energy(settings) => energy::train(settings),
+            Train::Augmented(settings) => augmented::train(settings),
+            Train::Stn(settings) => stn::train(settings),
+            Train::Equivariant(settings) => equivariant::train(settings),
         }
     }
 
@@ -70,5 +129,19 @@ impl Train {
 impl Settings {
     fn out(&self, name: &str) -> PathBuf {
         self.out.clone().unwrap_or_else(|| format!("{name}.onnx").into())
+    }
+}
+
+#[cfg(feature = "train")]
+impl RealSettings {
+    fn out(&self, name: &str) -> PathBuf {
+        let own = || self.models.join(format!("{}-{name}.onnx", self.data));
+        self.out.clone().unwrap_or_else(own)
+    }
+
+    /// The steps that fit into the time, of those that are wanted, if one takes so many seconds.
+    fn cut(&self, wanted: usize, seconds: f64) -> usize {
+        let able = (60.0 * self.minutes / seconds.max(1e-9)).floor();
+        wanted.min((able as usize).max(1)).max(1)
     }
 }

@@ -7,7 +7,7 @@ use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d
 use burn::tensor::activation::gelu;
 use burn::tensor::{Device, Tensor};
 
-use crate::resnet::{Block, Conv, Network};
+use crate::resnet::{Block, Conv, Network, SIDE};
 
 /// The network in training.
 #[derive(Module, Debug)]
@@ -26,7 +26,7 @@ struct Residual {
 
 /// A convolution without bias, and its batch norm.
 #[derive(Module, Debug)]
-struct Unit {
+pub(super) struct Unit {
     conv: Conv2d,
     norm: BatchNorm,
 }
@@ -81,14 +81,31 @@ impl Net {
         Ok(Network {
             stem: self.stem.fold()?,
             blocks: blocks.collect::<Result<_, String>>()?,
+            turns: 1,
             weight: numbers(self.head.weight.val().transpose())?,
             bias: numbers(bias.val())?,
         })
     }
 }
 
+impl super::course::Network for Net {
+    fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
+        self.forward(images(items))
+    }
+
+    fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+        Ok(self.fold()?.onnx(properties))
+    }
+}
+
+/// Rows of numbers as images.
+pub(super) fn images(items: Tensor<2>) -> Tensor<4> {
+    let [count, _] = items.dims();
+    items.reshape([count, 1, SIDE, SIDE])
+}
+
 impl Unit {
-    fn new(channels: [usize; 2], kernel: usize, stride: usize, device: &Device) -> Self {
+    pub(super) fn new(channels: [usize; 2], kernel: usize, stride: usize, device: &Device) -> Self {
         let pad = kernel / 2;
         let conv = Conv2dConfig::new(channels, [kernel, kernel])
             .with_stride([stride, stride])
@@ -97,12 +114,12 @@ impl Unit {
         Unit { conv: conv.init(device), norm: BatchNormConfig::new(channels[1]).init(device) }
     }
 
-    fn forward(&self, x: Tensor<4>) -> Tensor<4> {
+    pub(super) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         self.norm.forward(self.conv.forward(x))
     }
 
     /// `norm(conv(x))` with the running statistics as one convolution with bias.
-    fn fold(&self) -> Result<Conv, String> {
+    pub(super) fn fold(&self) -> Result<Conv, String> {
         let [channels_out, channels_in, kernel, _] = self.conv.weight.dims();
         let mut weight = numbers(self.conv.weight.val())?;
         let (scale, bias) = scales(&self.norm)?;

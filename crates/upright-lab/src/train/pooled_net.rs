@@ -92,6 +92,31 @@ impl Unit {
     }
 }
 
+/// The same for clouds of so many points.
+#[derive(Module, Debug)]
+pub(super) struct CloudNet {
+    net: PooledNet,
+    points: usize,
+}
+
+impl CloudNet {
+    /// Untrained, as [`PooledNet::new`].
+    pub(super) fn new(points: usize, widths: &[usize], outputs: usize, device: &Device) -> Self {
+        CloudNet { net: PooledNet::new(Rows::Cloud, widths, 1, outputs, device), points }
+    }
+}
+
+impl super::course::Network for CloudNet {
+    fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
+        let [count, _] = items.dims();
+        self.net.forward(Rows::Cloud, items.reshape([count, self.points, 3]))
+    }
+
+    fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+        Ok(self.net.fold(Rows::Cloud, self.points)?.onnx(properties))
+    }
+}
+
 /// Prepared rows `[n, channels, length]` and 1 where a row is used, else 0.
 fn strokes(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
     let [items, length, _] = input.dims();

@@ -1,0 +1,142 @@
+//! What training buys: classifiers that have seen the transforms, and searches led by
+//! an energy that was learnt, from the views themselves or from what the
+//! classifier makes of them.
+//!
+//! `energy` and `energy-small` are networks of the view (`upright-lab train energy`), of half
+//! and a quarter of the paper's width, at 60 and 240 evaluations; the others learn from the
+//! classifier's own numbers. All lead random search with refinement, always on, the input
+//! as it is no candidate.
+
+use upright::internal::canonicalizer::States;
+use upright::{Canonicalizer, Config, FitReport, Model, Models, Part, Role};
+
+use super::ledger::{Found, Line};
+use super::main::{alone, judged, paper_config};
+use super::measure::searched;
+use super::page::{Page, Table, accuracy, beside, views, with};
+use super::tasks::{FOUR, KINDS, Task};
+use super::{Experiment, Lab, paper};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "trained",
+    about: "retrained classifiers and learned energies",
+    sets: FOUR,
+    once: false,
+    run,
+    show,
+};
+
+/// Classifiers: the file's ending, its name in tables and how to train it.
+const CLASSIFIERS: [(&str, &str, &str); 3] = [
+    ("augm", "Augm (retrained)", "augmented"),
+    ("stn", "STN (retrained)", "stn"),
+    ("equivariant", "Equiv. (retrained)", "equivariant"),
+];
+
+/// An energy network: the file's ending, its name in tables, how to train it, and its search.
+struct Learned {
+    name: &'static str,
+    about: &'static str,
+    train: &'static str,
+    budget: usize,
+    /// Poses that are refined, and steps of each.
+    refined: (f64, f64),
+}
+
+const LEARNED: [Learned; 2] = [
+    Learned {
+        name: "energy",
+        about: "learned energy of the view, half width",
+        train: "energy",
+        budget: 60,
+        refined: (2.0, 3.0),
+    },
+    Learned {
+        name: "energy-small",
+        about: "learned energy of the view, quarter width",
+        train: "energy --small",
+        budget: 240,
+        refined: (5.0, 4.0),
+    },
+];
+
+fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
+    let told = |e: upright::Error| e.to_string();
+    lab.measure(task, &[("method", "vanilla")], |_| bare(task, &task.model(&[])?))?;
+    for (how, _, train) in CLASSIFIERS {
+        match task.retrained(how).map_err(told)? {
+            Some(model) => {
+                lab.measure(task, &[("method", how)], |_| bare(task, &model))?;
+            }
+            None => missing(task, how, train),
+        }
+    }
+    for learned in &LEARNED {
+        match task.energy(learned.name).map_err(told)? {
+            Some(energy) => {
+                let what = [("method", learned.name)];
+                lab.measure(task, &what, |lab| by_network(lab, task, learned, energy))?;
+            }
+            None => missing(task, learned.name, learned.train),
+        }
+    }
+    Ok(())
+}
+
+/// Says how to get a model that is not there.
+fn missing(task: &Task, how: &str, train: &str) {
+    eprintln!(
+        "trained {} {how}: left out, there is no {}; train it with\n  cargo run --release -p \
+         upright-lab --features train -- train {train} --data {} --folder DATA --models MODELS",
+        task.name,
+        task.trained_at(how).display(),
+        task.name,
+    );
+}
+
+fn bare(task: &Task, model: &Model) -> upright::Result<Found> {
+    let mut found = Found::of(&model.fingerprint());
+    judged(task, &mut found, &[""], |batch| Ok(vec![alone(model, batch)?]))?;
+    Ok(found)
+}
+
+/// The paper's search with the energy of a network.
+fn by_network(lab: &Lab, task: &Task, how: &Learned, energy: Model) -> upright::Result<Found> {
+    let model = task.model(&[])?;
+    let (runs, steps) = how.refined;
+    let search = Part::new("random-refine").number("runs", runs).number("steps", steps);
+    let config = Config { budget: how.budget, ..paper_config(lab, task, &model)? }
+        .with(Role::Score, Part::new("external"))
+        .with(Role::Search, search);
+    let mut found = Found::of(&(&config, energy.fingerprint()));
+    let models = Models { first: model, second: None, external: Some(energy) };
+    let c = Canonicalizer::restore(models, config, FitReport::default(), &States::new())?;
+    judged(task, &mut found, &["", "identity "], |batch| Ok(searched(&c, batch)?.into()))?;
+    Ok(found)
+}
+
+fn show(lines: &[Line], page: &mut Page) {
+    page.text(
+        "Accuracy in percent, upright / transformed. Trained by `upright-lab train` on two cores \
+         within two hours each, on training data alone; how long and how much is in each file's \
+         properties. The paper trains 50 to 200 passes on a GPU; its learned energy in this table \
+         is the quarter width at 240 evaluations.",
+    );
+    page.by_set(lines, |page, set, own| {
+        let mut table = Table::new(&["", "upright", "transformed", "views", "the paper's"]);
+        let classifiers = CLASSIFIERS.iter().map(|(name, about, _)| (*name, *about));
+        let learned = LEARNED.iter().map(|l| (l.name, l.about));
+        for (method, about) in
+            [("vanilla", "Vanilla")].into_iter().chain(classifiers).chain(learned)
+        {
+            let own = with(own, "method", method);
+            if own.is_empty() {
+                continue;
+            }
+            let [up, tr] = KINDS.map(|kind| accuracy(&own, kind));
+            let paper = beside(paper::main(set, method));
+            table.row(vec![about.into(), up, tr, views(&own, ""), paper]);
+        }
+        page.table(&table);
+    });
+}
