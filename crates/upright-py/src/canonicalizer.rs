@@ -244,7 +244,7 @@ impl Fitted {
                 data,
                 transformed: sets.1.is_some().then_some(given),
             };
-            report::make(&c, &inputs(&sets.0, sets.1.as_ref(), seed), &names, &quiet(seed))
+            report::make(&c, &inputs(&sets.0, sets.1.as_ref(), seed), None, &names, &quiet(seed))
         })?;
         report::write(&page, &path, csv.as_deref()).map_err(failure)?;
         Ok(page.verdict)

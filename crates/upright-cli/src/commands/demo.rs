@@ -253,7 +253,7 @@ fn write_pages(
             data: scene.noun[1].into(),
             transformed: None,
         };
-        report::write(&report::make(c, &inputs, &names, common)?, path, None)?;
+        report::write(&report::make(c, &inputs, None, &names, common)?, path, None)?;
     }
     if let Some(path) = &args.explain {
         let (batch, _) = inputs[1].read(c, &(0..half).collect::<Vec<_>>())?;

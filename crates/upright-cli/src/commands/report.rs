@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::{Batch, Canonicalizer, Role, Transforms, Verdict, View, warp};
+use upright::{Batch, Canonicalizer, Model, ModelOptions, Role, Transforms, Verdict, View, warp};
 
 use super::fit::{errors_path, note};
 use super::judged::{Judged, JudgedArgs};
 use crate::Common;
 use crate::figure;
 use crate::html::{self, Cell, Drawn, Material, Page};
-use crate::report::Result;
+use crate::report::{Failure, Result};
 use crate::rows::Sink;
 use crate::study::{self, Inputs, Latency, Outcome, Side, Study};
 
@@ -20,6 +20,7 @@ pub const EXAMPLES: &str = "Examples:
   upright report model.onnx test/                           writes report.html
   upright report model.onnx test/ --transformed rotated/ -o rotated.html
   upright report model.onnx test/ --limit 500 --csv figures/
+  upright report model.onnx test/ --baseline retrained.onnx  beside a classifier trained with the transforms
   upright demo --report demo.html                           the same on built-in digits";
 
 /// Most pairs shown of each kind.
@@ -39,6 +40,9 @@ pub struct Args {
     /// The HTML file to write
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+    /// A classifier that was trained with the transforms, to compare with: a point of the trade-off
+    #[arg(long, value_name = "MODEL")]
+    baseline: Option<PathBuf>,
     /// Also write the data of every figure, and a row for every input, into this folder
     #[arg(long, value_name = "FOLDER")]
     csv: Option<PathBuf>,
@@ -61,7 +65,8 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
         data: args.judged.data.display().to_string(),
         transformed: args.judged.transformed.as_ref().map(|p| p.display().to_string()),
     };
-    let page = make(c, &judged.inputs(common.seed), &names, common)?;
+    let baseline = args.baseline.as_ref().map(|path| baseline(path, c)).transpose()?;
+    let page = make(c, &judged.inputs(common.seed), baseline.as_ref(), &names, common)?;
     for source in std::iter::once(upright).chain(given) {
         note(source, &errors_path(&args.out), common)?;
     }
@@ -101,15 +106,38 @@ pub fn write(page: &Page, path: &Path, csv: Option<&Path>) -> Result<()> {
     csv.map_or(Ok(()), |folder| page.write_data(folder))
 }
 
-/// Studies upright and transformed inputs and draws the page.
+/// A classifier to compare with, fed as the fitted one is.
+fn baseline(path: &Path, c: &Canonicalizer) -> Result<Model> {
+    let own = c.model();
+    let model = Model::load(path, &ModelOptions { taps: vec![], ..own.options() })?;
+    if model.classes() == own.classes() {
+        return Ok(model);
+    }
+    let (given, wanted) = (model.classes(), own.classes());
+    Err(Failure::usage(
+        format!("`{}` tells {given} classes apart, the model {wanted}", path.display()),
+        "give a classifier of the same classes for `--baseline`",
+    ))
+}
+
+/// Studies upright and transformed inputs and draws the page; `baseline` is a classifier to
+/// compare with.
 pub fn make(
     c: &Canonicalizer,
     inputs: &[Inputs; 2],
+    baseline: Option<&Model>,
     names: &Names,
     common: &Common,
 ) -> Result<Page> {
     let [upright, transformed] = inputs;
+    let retrained = match baseline {
+        Some(model) => {
+            Some([study::answered(model, c, upright)?, study::answered(model, c, transformed)?])
+        }
+        None => None,
+    };
     let study = Study {
+        retrained,
         upright: Side::study(c, upright, common)?,
         transformed: Side::study(c, transformed, common)?,
         transforms: if transformed.copies { Transforms::Synthetic } else { Transforms::Given },

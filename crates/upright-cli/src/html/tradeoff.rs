@@ -26,8 +26,12 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     let ends = |values: &mut dyn Iterator<Item = f64>| {
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
     };
-    let x = ends(&mut points.iter().map(|p| p.upright.percent()).chain([always[0].percent()]));
-    let y = ends(&mut points.iter().map(|p| p.transformed.percent()).chain([always[1].percent()]));
+    let other = study.retrained.as_ref();
+    let beside = |kind: usize| {
+        std::iter::once(always[kind].percent()).chain(other.map(|both| both[kind].percent()))
+    };
+    let x = ends(&mut points.iter().map(|p| p.upright.percent()).chain(beside(0)));
+    let y = ends(&mut points.iter().map(|p| p.transformed.percent()).chain(beside(1)));
     let pad = |(low, high): (f64, f64)| ((low - 1.0).max(0.0), (high + 1.0).min(100.0));
     let frame = Frame::new(SIZE, pad(x), pad(y)).nice();
     let mut svg = Svg::new(SIZE.0, SIZE.1);
@@ -61,6 +65,9 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     }
     mark(&mut svg, "always", [&always[0], &always[1]], "always");
     mark(&mut svg, "chosen", [&up.after, &tr.after], "chosen");
+    if let Some([up, tr]) = other {
+        mark(&mut svg, "retrained", [up, tr], "retrained");
+    }
 
     let mut data = Table::new(&[
         "point",
@@ -92,6 +99,9 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
     row("chosen", c.gate().tau(), [&up.after, &tr.after], [searched(&up), searched(&tr)]);
     let all = [always[0].of, always[1].of];
     row("always", f32::NEG_INFINITY, [&always[0], &always[1]], all);
+    if let Some([up, tr]) = other {
+        row("retrained", f32::NAN, [up, tr], [0, 0]);
+    }
 
     Figure {
         id: "tradeoff",
@@ -105,14 +115,27 @@ pub(super) fn draw(c: &Canonicalizer, study: &Study) -> Figure {
             number(c.gate().tau().into())
         ),
         body: svg.figure("Upright against transformed accuracy while the threshold moves")
-            + &legend(&[
-                ("main", "thresholds, views believed as fitted"),
-                ("chosen", &spoken("chosen", &up.after, &tr.after)),
-                ("never", &spoken("never", &up.before, &tr.before)),
-                ("always", &spoken("always", &always[0], &always[1])),
-            ]),
+            + &keys([&up, &tr], &always, other),
         data: Some(data),
     }
+}
+
+/// What the marks are.
+fn keys(gated: [&Accuracy; 2], always: &[Share; 2], other: Option<&[Share; 2]>) -> String {
+    let [up, tr] = gated;
+    let points = [
+        ("chosen", Some([&up.after, &tr.after])),
+        ("never", Some([&up.before, &tr.before])),
+        ("always", Some([&always[0], &always[1]])),
+        ("retrained", other.map(|both| [&both[0], &both[1]])),
+    ];
+    let words: Vec<(&str, String)> = points
+        .into_iter()
+        .filter_map(|(name, both)| both.map(|[u, t]| (name, spoken(name, u, t))))
+        .collect();
+    let mut keys = vec![("main", "thresholds, views believed as fitted")];
+    keys.extend(words.iter().map(|(name, words)| (*name, words.as_str())));
+    legend(&keys)
 }
 
 fn spoken(name: &str, upright: &Share, transformed: &Share) -> String {

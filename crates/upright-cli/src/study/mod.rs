@@ -13,7 +13,8 @@ use upright::internal::dataset::CHUNK;
 use upright::internal::seed;
 use upright::internal::stats::auroc;
 use upright::{
-    Accuracy, Advice, Batch, Canonicalizer, Dataset, Prediction, Share, Trace, Transforms, Verdict,
+    Accuracy, Advice, Batch, Canonicalizer, Dataset, Model, Prediction, Share, Trace, Transforms,
+    Verdict,
 };
 use upright_data::Source;
 
@@ -171,6 +172,19 @@ impl Side {
     }
 }
 
+/// Right answers of a classifier on inputs as they are.
+pub fn answered(model: &Model, c: &Canonicalizer, inputs: &Inputs) -> Result<Share> {
+    let mut right = Vec::with_capacity(inputs.data.len());
+    let all: Vec<usize> = (0..inputs.data.len()).collect();
+    for chunk in all.chunks(CHUNK) {
+        let (batch, rows) = inputs.read(c, chunk)?;
+        let labels = model.run(&batch)?.labels();
+        let truths = inputs.posed().labels(&rows);
+        right.extend(labels.iter().zip(truths).filter_map(|(l, t)| Some(*l == t?)));
+    }
+    Ok(Share::count(right))
+}
+
 /// Upright and transformed inputs together.
 #[derive(Debug)]
 pub struct Study {
@@ -180,6 +194,8 @@ pub struct Study {
     pub transformed: Side,
     /// Where the transformed ones come from.
     pub transforms: Transforms,
+    /// Right answers of another classifier on both, e.g. one that was trained with the transforms.
+    pub retrained: Option<[Share; 2]>,
 }
 
 impl Study {

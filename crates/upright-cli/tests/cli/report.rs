@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{FIT, digits, model, upright};
+use crate::support::{FIT, digits, fixed_model, model, upright};
 use crate::workflow::fitted;
 use tempfile::tempdir;
 
@@ -151,6 +151,22 @@ fn a_report_is_one_whole_file_whose_figures_equal_their_data() {
     for id in FIGURES.into_iter().filter(|&id| id != "latency") {
         assert_eq!(sections[id], again[id], "{id} differs between runs");
     }
+}
+
+/// A classifier that sees a 7 in everything is right on sevens, turned or not.
+#[test]
+fn a_retrained_classifier_is_a_point_of_the_trade_off() {
+    let folder = fitted();
+    let folder = folder.path();
+    fixed_model(&folder.join("seven.onnx"), 7);
+    let html = report(folder, &["--csv", "figures", "--baseline", "seven.onnx"]);
+    let sections = sections(&html);
+    assert_eq!(sections["tradeoff"].matches("<circle class=\"retrained\"").count(), 1);
+    let figures = data(&folder.join("figures"));
+    let row = figures["tradeoff"].lines().find(|l| l.starts_with("retrained,")).unwrap();
+    let sevens = std::fs::read_dir(folder.join("test/7")).unwrap().count();
+    assert_eq!(row, format!("retrained,NaN,{sevens},40,{sevens},40,0,0"));
+    assert!(sections["tradeoff"].contains("retrained: upright "));
 }
 
 #[test]
