@@ -18,7 +18,7 @@ fn an_energy_network_is_fitted_with_and_asked_for_again() {
     let plain: Vec<&str> = FIT.iter().copied().take_while(|word| *word != "--score").collect();
     let fit = |more: &[&str]| {
         let out = ["--out", "led.upright", "--accept-harm", "100"];
-        upright(folder, &[&plain, &out[..], more].concat())
+        upright(folder, &[&plain[..], &out[..], more].concat())
     };
     let ran = fit(&["--external", "wide.onnx"]);
     assert!(ran.code == 4 && ran.err.contains("3 numbers per input"), "{}", ran.err);

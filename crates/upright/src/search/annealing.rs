@@ -6,7 +6,9 @@
 //! `temperature` times the interquartile range of the chains' first energies
 //! (the scale of a score is arbitrary) and is multiplied by `cooling` after
 //! each round; a temperature of 0 climbs only. A discrete axis takes a random
-//! value with probability `size`. `r` chains of `k` proposals cost `r (k + 1)`;
+//! value with probability `size`. With `within` below 1 chains start, and steps are
+//! measured, in that fraction of each axis around its middle, a full turn aside: the
+//! rest of the space is there to walk into. `r` chains of `k` proposals cost `r (k + 1)`;
 //! what is left over goes to the first chains.
 
 use rand_chacha::ChaCha8Rng;
@@ -14,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use super::design::{Design, stream};
 use super::moves::{order, rank};
 use super::{Ask, Brief, Make, Run, Search, Seen};
+use crate::axes::Axis;
 use crate::config::{Param, Settings};
 use crate::error::Result;
 use crate::registry::Kind;
@@ -30,6 +33,8 @@ pub(super) const KIND: Kind<Make> = Kind {
             .tuned_log(0.002, 0.2),
         Param::real("cooling", 0.9, 0.0, 1.0, "what the temperature is multiplied with"),
         Param::real("size", 0.25, 1e-3, 1.0, "side of the box of proposals, as a fraction"),
+        Param::real("within", 1.0, 1e-3, 1.0, "fraction of each axis that chains start in")
+            .untuned(),
     ],
     make: Make { gradient: false, build },
 };
@@ -40,6 +45,7 @@ struct Annealing {
     temperature: f32,
     cooling: f32,
     size: f32,
+    within: f32,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
@@ -49,6 +55,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
         temperature: settings.real("temperature") as f32,
         cooling: settings.real("cooling") as f32,
         size: settings.real("size") as f32,
+        within: settings.real("within") as f32,
     }))
 }
 
@@ -61,6 +68,8 @@ struct Walk<'a> {
     settings: &'a Annealing,
     space: &'a Space,
     rng: ChaCha8Rng,
+    /// The fraction of each axis that chains start in.
+    home: Vec<f32>,
     starts: Vec<Ask>,
     chains: Vec<Chain>,
     temperature: f32,
@@ -69,12 +78,15 @@ struct Walk<'a> {
 impl Search for Annealing {
     fn start<'a>(&'a self, brief: &Brief<'a, '_>) -> Box<dyn Run + 'a> {
         let count = self.chains.min(brief.budget);
+        let home = home(brief.space, self.within);
         let starts = Design::Sobol.points(0..count, brief.space.cube(), brief.seed);
+        let starts = starts.iter().map(|p| Ask::plain(start(brief.space, &home, p)));
         Box::new(Walk {
             settings: self,
             space: brief.space,
             rng: stream(brief.seed, 0x73_61),
-            starts: starts.iter().map(|p| Ask::plain(brief.space.draw(p))).collect(),
+            starts: starts.collect(),
+            home,
             chains: Vec::new(),
             temperature: 0.0,
         })
@@ -88,10 +100,11 @@ impl Run for Walk<'_> {
             return self.starts.clone();
         }
         let (space, size, rng) = (self.space, self.settings.size, &mut self.rng);
+        let home = &self.home;
         self.chains
             .iter()
             .take(room)
-            .map(|c| Ask::plain(space.moved(&c.pose, &proposal(space, size, rng))))
+            .map(|c| Ask::plain(space.moved(&c.pose, &proposal(space, home, size, rng))))
             .collect()
     }
 
@@ -123,14 +136,38 @@ fn accepts(now: f32, new: f32, temperature: f32, draw: f32) -> bool {
             && libm::exp(f64::from(now - new) / f64::from(temperature)) > f64::from(draw))
 }
 
+/// The fraction of each axis that chains start in: all of one that comes round.
+fn home(space: &Space, within: f32) -> Vec<f32> {
+    let round = |axis: &dyn Axis| {
+        let at = |unit: f32| {
+            let mut pose = vec![0.0; axis.size()];
+            axis.draw(&vec![unit; axis.cube()], &mut pose);
+            axis.map(&pose)
+        };
+        let (first, last) = (at(0.0), at(1.0));
+        first.entries().iter().zip(last.entries()).all(|(a, b)| (a - b).abs() < 1e-4)
+    };
+    let line = |axis: &dyn Axis| axis.cube() == 1 && axis.extent() > 0.0 && !round(axis);
+    space.axes().iter().map(|a| if line(a.as_ref()) { within } else { 1.0 }).collect()
+}
+
+/// The pose of a point of the unit cube, drawn in to where chains start.
+fn start(space: &Space, home: &[f32], point: &[f32]) -> Vec<f32> {
+    let fractions = space.axes().iter().zip(home);
+    let fractions = fractions.flat_map(|(axis, h)| std::iter::repeat_n(*h, axis.cube()));
+    let drawn_in =
+        point.iter().zip(fractions).map(|(u, h)| if h < 1.0 { 0.5 + h * (u - 0.5) } else { *u });
+    space.draw(&drawn_in.collect::<Vec<f32>>())
+}
+
 /// A uniform step in the box.
-fn proposal(space: &Space, size: f32, rng: &mut ChaCha8Rng) -> Vec<f32> {
+fn proposal(space: &Space, home: &[f32], size: f32, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let mut step = vec![0.0; space.size()];
     for (i, axis) in space.axes().iter().enumerate() {
         for s in &mut step[space.part(i)] {
             let draw = seed::unit(rng);
             *s = if axis.extent() > 0.0 {
-                (draw - 0.5) * size
+                (draw - 0.5) * size * home[i]
             } else {
                 f32::from(u8::from(draw < size / 2.0))
             };
@@ -157,6 +194,7 @@ fn spread(energies: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::SpaceConfig;
 
     /// Of 1, 2, 3, 4, 10 the quartiles are 2 and 4.
     #[test]
@@ -173,5 +211,15 @@ mod tests {
         assert!(accepts(1.0, 0.9, 0.0, 0.99) && !accepts(1.0, 1.1, 0.0, 0.0));
         let inf = f32::INFINITY;
         assert!(!accepts(1.0, inf, 2.0, 0.0) && !accepts(inf, inf, 2.0, 0.0));
+    }
+
+    #[test]
+    fn chains_start_in_their_fraction_of_an_axis_unless_it_comes_round() {
+        let space = SpaceConfig::parse("rotate,shear-x=-1.5..1.5").unwrap().build().unwrap();
+        let home = home(&space, 1.0 / 3.0);
+        assert!((home[0] - 1.0).abs() < 1e-6 && (home[1] - 1.0 / 3.0).abs() < 1e-6);
+        let (low, high) = (start(&space, &home, &[0.1, 0.0]), start(&space, &home, &[0.1, 1.0]));
+        assert!((low[1] + 0.5).abs() < 1e-5 && (high[1] - 0.5).abs() < 1e-5, "{low:?} {high:?}");
+        assert!((low[0] - space.draw(&[0.1, 0.0])[0]).abs() < 1e-6);
     }
 }

@@ -122,7 +122,10 @@ fn an_energy_network_leads_the_search_and_is_told_from_others() {
             (0..batch.len()).map(|item| View { item, map: predictions[item].map }).collect();
         let seen = left(&warp(&batch, &views, &c.config().resample).unwrap());
         for ((p, raw), seen) in predictions.iter().zip(raw).zip(seen) {
-            assert!(p.energy_before == raw && p.energy_after < raw, "{search} {p:?}");
+            assert!(
+                p.energy_before.to_bits() == raw.to_bits() && p.energy_after < raw,
+                "{search} {p:?}"
+            );
             assert!((p.energy_after - seen).abs() < 1e-3 * raw.abs(), "{search} {seen} {p:?}");
         }
         let bytes = c.to_bytes().unwrap();
