@@ -44,8 +44,13 @@ fn fit(subject: Subject) -> upright::Result<Canonicalizer> {
     let options = ModelOptions { taps, ..ModelOptions::default() };
     let model = Model::from_bytes(subject.name(), subject.model(), &options)?;
     let names = subject.classes().iter().map(|&name| name.into()).collect();
+    // Linear readings weigh little and bear the rounding.
+    let proposer = Part::new("learned")
+        .number("copies", 24_000.0)
+        .number("landmarks", 0.0)
+        .flag("steps", false);
     let config = Config::of_signal(model.signal())
-        .with(Role::Proposer, Part::new("learned").number("copies", 24_000.0))
+        .with(Role::Proposer, proposer)
         .with(Role::Score, Part::new("judge").number("lessons", 8000.0));
     let samples = subject.samples(SAMPLES, SEED)?;
     config.fit(model.with_class_names(names), &FitData::new(&samples), &mut Silent)
