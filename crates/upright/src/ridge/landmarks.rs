@@ -155,8 +155,7 @@ fn leading(rows: &Matrix, most: usize) -> Option<(Vec<f64>, Matrix)> {
         answers = matmul_t(rows, &basis);
     }
     let across = transposed(&answers);
-    let small: Vec<f64> =
-        matmul_t(&across, &across).data().iter().map(|v| f64::from(*v)).collect();
+    let small: Vec<f64> = matmul_t(&across, &across).data().iter().map(|v| f64::from(*v)).collect();
     let found = eigen(&small, count)?;
     let largest = found.values.last().copied().filter(|v| *v > 0.0)?;
     let kept: Vec<usize> =

@@ -61,7 +61,11 @@ pub(super) const KIND: Kind<Make> = Kind {
         .untuned(),
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
             .tuned(0.0, 1.0),
-        Param::flag("steps", true, "learn what a view still lacks, and suggest that too if it pays"),
+        Param::flag(
+            "steps",
+            true,
+            "learn what a view still lacks, and suggest that too if it pays",
+        ),
         Param::flag("normal", true, "read the normal form, where inputs have one").untuned(),
         Param::flag("votes", true, "let quarter turns of photographs vote").untuned(),
         Param::flag("kinds", true, "learn from several kinds of copies of photographs").untuned(),
