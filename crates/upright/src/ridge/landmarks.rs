@@ -200,7 +200,9 @@ fn orthonormal(rows: &mut Matrix) -> Option<()> {
         }
         let left = length(&own);
         if left > 1e-9 * before && left > 0.0 {
-            own.iter_mut().for_each(|v| *v /= left);
+            for v in &mut own {
+                *v /= left;
+            }
             any = true;
         } else {
             own = vec![0.0; width];
