@@ -148,7 +148,7 @@ def main():
     print(f"{os.cpu_count()} cores, load before {busy.group() if busy else '?'}")
     clients = ("--clients", args.clients)
     rounds = []
-    with ours("--gate", "never") as a, theirs() as b:
+    with ours("--bare") as a, theirs() as b:
         for server in (a, b):
             load(server, "--plain", *clients)
         for _ in range(args.rounds):

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tracing_subscriber::filter::LevelFilter;
+use upright::internal::canonicalizer::States;
+use upright::{Canonicalizer, Model, ModelOptions, Part, Role};
 use upright_serve::{Options, Server};
 
 use super::predict::Loading;
@@ -18,6 +20,7 @@ pub const EXAMPLES: &str = "Examples:
   upright serve model.onnx                               on http://127.0.0.1:8000, this machine only
   upright serve model.onnx --shadow --log json           answers are the bare model's; what upright
                                                          would have said goes to log and metrics
+  upright serve model.onnx --bare                        the model alone
   UPRIGHT_TOKEN=... upright serve model.onnx --host 0.0.0.0 --port 9000
 
   curl --data-binary @photo.jpg localhost:8000/v1/predict
@@ -50,6 +53,10 @@ pub struct Args {
     /// Answer with what the bare model says; what upright would have said goes to log and metrics
     #[arg(long)]
     shadow: bool,
+    /// Answer with what the bare model says and know nothing more of inputs than its logits, as
+    /// fast as that goes; the artifact only tells how inputs are prepared
+    #[arg(long, conflicts_with = "shadow")]
+    bare: bool,
     /// How log lines look
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     log: Log,
@@ -134,6 +141,7 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let artifact = artifact_path(&args.model, args.artifact.as_ref());
     let Loading { other, sizes } = &args.loading;
     let (c, _) = other.load(&args.model, &artifact, sizes, common)?;
+    let c = if args.bare { bare(&args.model, &c)? } else { c };
     let (net, limits) = (&args.net, &args.limits);
     let usual = Options::new(name(args)?, &c);
     let options = Options {
@@ -170,6 +178,25 @@ pub fn run(args: &Args, common: &Common) -> Result<()> {
     let address = server.address().map_err(upright_serve::Error::from)?;
     tracing::info!(model, shadow, url = %format_args!("http://{address}"), "listening");
     Ok(server.run()?)
+}
+
+/// The model alone, as it was loaded but without features: nothing is searched, and energies are
+/// those of the logits.
+fn bare(path: &Path, c: &Canonicalizer) -> Result<Canonicalizer> {
+    let model = Model::load(path, &ModelOptions { taps: vec![], ..c.model().options() })?;
+    let parts = [
+        (Role::Score, "energy"),
+        (Role::Proposer, "none"),
+        (Role::Search, "random"),
+        (Role::Readout, "lowest"),
+        (Role::Gate, "never"),
+        (Role::Abstain, "none"),
+        (Role::Router, "none"),
+    ];
+    let config = parts
+        .into_iter()
+        .fold(c.config().clone(), |config, (role, name)| config.with(role, Part::new(name)));
+    Ok(Canonicalizer::restore(model, config, c.report().clone(), &States::default())?)
 }
 
 /// The name that was given, or the model's file without its ending.

@@ -1,4 +1,4 @@
-//! Shadow mode: the bare model answers, upright only watches.
+//! Shadow mode: the bare model answers, upright only watches; and the bare model alone.
 
 use serde_json::json;
 
@@ -41,4 +41,19 @@ fn answers_are_the_bare_models_and_what_upright_says_is_recorded() {
         };
         assert!(known().iter().any(|(_, row)| same(row)), "{line}");
     }
+}
+
+#[test]
+fn the_model_alone_answers_every_input_as_it_is() {
+    let server = Server::start(digits(), &["--bare"]);
+    for (file, row) in known() {
+        let answer = post(server.address, "/v1/predict", file).json()["predictions"][0].clone();
+        assert_eq!(answer["label"], row["model_label"]);
+        assert_eq!((&answer["verdict"], &answer["evaluations"]), (&json!("kept"), &json!(1)));
+        // Energies are those of the logits, not of the fitted score.
+        assert!(
+            answer["energy_before"].is_number() && answer["energy_before"] != row["energy_before"]
+        );
+    }
+    assert_eq!(server.metric("upright_gate_total", "decision=\"kept\""), known().len() as f64);
 }
