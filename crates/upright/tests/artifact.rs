@@ -75,10 +75,10 @@ fn a_header_that_claims_too_much_is_refused_before_it_is_read() {
 fn other_formats_are_refused_by_their_number() {
     let whole = fitted().to_bytes().unwrap();
     for other in [3, 5] {
-        let bytes = edited(&whole, "\\\"format\\\":4", &format!("\\\"format\\\":{other}"));
+        let bytes = edited(&whole, "\\\"format\\\":5", &format!("\\\"format\\\":{other}"));
         let e = Artifact::from_bytes("x", &bytes).unwrap_err();
         assert_eq!(e.code(), "artifact::version");
-        assert_eq!(e.to_string(), format!("artifact format {other}, this upright reads 4"));
+        assert_eq!(e.to_string(), format!("artifact format {other}, this upright reads 5"));
         assert_eq!(e.hint(), Some(upright::Hint::Upgrade));
     }
 }

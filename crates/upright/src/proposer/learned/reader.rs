@@ -214,3 +214,47 @@ impl Learning {
         Some((Reader { landmarks, ridge: found.0 }, found.1, held))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of the plane, whose target is whether x and y have the same sign: linear readings
+    /// know nothing of it. A tenth is held apart.
+    fn learnt(copies: usize, landmarks: Option<usize>) -> (Reader, f64) {
+        let point = |i: usize| {
+            let of = |purpose| (crate::seed::of_index(3, purpose, i) >> 40) as f32;
+            [of("x"), of("y")].map(|v| v / (1u32 << 23) as f32 - 1.0)
+        };
+        let aim = |[x, y]: [f32; 2]| u32::from((x > 0.0) == (y > 0.0));
+        let held = Held::new(copies, copies);
+        let mut learning = Learning::new(4, copies, landmarks, None, held);
+        for first in (0..copies).step_by(100) {
+            let some = (first..first + 100).map(|i| {
+                let p = point(i);
+                // Beside it, both coordinates: what a linear regression finds telling.
+                let aims = vec![(aim(p), 1.0), (2, p[0]), (3, p[1])];
+                (p.to_vec(), aims, i % 10 == 0)
+            });
+            learning.add(some, Kind::of(false)[0]).unwrap();
+        }
+        assert!(learning.len() <= copies && learning.len() > copies / 2);
+        let (reader, ..) = learning.end().unwrap();
+        let fresh: Vec<[f32; 2]> = (copies..copies + 400).map(point).collect();
+        let rows = Matrix::new(400, 2, fresh.concat()).unwrap();
+        let read = reader.apply(&rows);
+        let right = |(r, p): (&[f32], &[f32; 2])| u32::from(r[1] > r[0]) == aim(*p);
+        let share = read.iter().zip(&fresh).filter(|pair| right(*pair)).count() as f64 / 400.0;
+        (reader, share)
+    }
+
+    #[test]
+    fn many_copies_are_read_by_landmarks_and_few_linearly() {
+        let (reader, share) = learnt(6000, None);
+        assert!(reader.landmarks.is_some() && share > 0.9, "{share}");
+        assert_eq!((reader.width(), reader.targets()), (2, 4));
+        let (reader, share) = learnt(6000, Some(0));
+        assert!(reader.landmarks.is_none() && share < 0.7, "{share}");
+        assert!(learnt(2000, None).0.landmarks.is_none());
+    }
+}
