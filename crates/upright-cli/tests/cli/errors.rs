@@ -188,11 +188,11 @@ fn an_artifact_of_a_later_format_is_refused_by_its_number() {
     assert_eq!(upright(folder.path(), FIT).code, 0);
     let path = folder.path().join("model.upright");
     let mut bytes = fs::read(&path).unwrap();
-    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":4").unwrap();
-    bytes[at + 11] = b'5';
+    let at = bytes.windows(12).position(|w| w == b"\\\"format\\\":5").unwrap();
+    bytes[at + 11] = b'6';
     fs::write(&path, bytes).unwrap();
     let ran = upright(folder.path(), &["predict", "model.onnx", "train"]);
-    said(&ran, 5, &["artifact::version", "artifact format 5, this upright reads 4", "upgrade"]);
+    said(&ran, 5, &["artifact::version", "artifact format 6, this upright reads 5", "upgrade"]);
 }
 
 /// Searching every digit and believing any lower energy costs upright digits dearly.
