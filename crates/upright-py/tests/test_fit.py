@@ -87,7 +87,7 @@ def test_a_second_model(model: str, digits: tuple[Any, Any], tmp_path: Path) -> 
 
 def test_tuning(model: str, digits: tuple[Any, Any], tmp_path: Path) -> None:
     X, y = digits
-    c = upright.fit(model, X, y, transforms="rotate", tune=4, budget=8, minutes=0, out=tmp_path / "t.upright")
+    c = upright.fit(model, X, y, transforms="rotate", tune=6, budget=8, minutes=0, out=tmp_path / "t.upright")
     assert (tmp_path / "t.upright").exists() and (tmp_path / "t.tune.jsonl").exists()
     assert c.predict(X[:3]).labels.shape == (3,)
 
