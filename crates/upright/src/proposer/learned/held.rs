@@ -43,33 +43,39 @@ impl Held {
         }
     }
 
-    /// What a regression makes of them, no row where they are too few to go by.
-    pub(super) fn read(&self, ridge: &Ridge, landmarks: Option<&Landmarks>) -> Matrix {
+    /// What a regression reads of them: their features, or how near they lie to landmarks. No
+    /// row where they are too few to go by.
+    pub(super) fn rows(&self, landmarks: Option<&Landmarks>) -> Matrix {
         let count = self.targets.len();
-        let rows = Matrix::new(count, self.rows.len() / count.max(1), self.rows.clone());
-        match rows {
+        let width = self.rows.len() / count.max(1);
+        match Matrix::new(count, width, self.rows.clone()) {
             Ok(rows) if count >= FEWEST => match landmarks {
-                Some(landmarks) => ridge.apply(&landmarks.nearness(&rows)),
-                None => ridge.apply(&rows),
+                Some(landmarks) => landmarks.nearness(&rows),
+                None => rows,
             },
-            _ => Matrix::zeros(0, ridge.targets()),
+            _ => Matrix::zeros(0, landmarks.map_or(width, Landmarks::len)),
         }
     }
 
-    /// The regression with the penalty that makes the copies likeliest, and what it makes of
-    /// them; with the first one where they are too few to go by. `None` if none can be solved.
+    /// The regression with the penalty that makes them likeliest by the rows that it reads, and
+    /// what it makes of these; with the first penalty where there are none. `None` if none can be
+    /// solved.
     pub(super) fn best(
         &self,
         normal: &mut Normal,
-        landmarks: Option<&Landmarks>,
+        rows: &Matrix,
         penalties: &[f64],
     ) -> Option<(Ridge, Matrix)> {
-        let few = self.targets.len() < FEWEST;
+        let few = rows.rows() == 0;
         let mut best: Option<(f64, Ridge, Matrix)> = None;
         for &penalty in if few { &penalties[..1] } else { penalties } {
             let Some(ridge) = normal.solve(penalty) else { continue };
-            let read = self.read(&ridge, landmarks);
-            let likely = if few { 0.0 } else { self.heat(&read, &|t| t).0 };
+            if few {
+                let read = Matrix::zeros(0, ridge.targets());
+                return Some((ridge, read));
+            }
+            let read = ridge.apply(rows);
+            let (likely, _) = self.heat(&read, &|t| t);
             if best.as_ref().is_none_or(|(most, ..)| likely > *most) {
                 best = Some((likely, ridge, read));
             }

@@ -55,7 +55,7 @@ pub(super) const KIND: Kind<Make> = Kind {
         Param::auto(
             "landmarks",
             0.0,
-            16_384.0,
+            8192.0,
             "copies that views are compared with; auto is 4096 at most, 0 reads features linearly",
         )
         .untuned(),

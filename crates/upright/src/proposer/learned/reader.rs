@@ -89,8 +89,8 @@ pub(super) struct Learning {
 enum Stage {
     /// Features are summed up.
     Linear(Option<Normal>),
-    /// Copies become landmarks of a linear regression.
-    Gathering { ridge: Ridge, rows: Vec<f32>, aims: Vec<Aims> },
+    /// Copies are gathered that become landmarks; features were summed up so far.
+    Gathering { normal: Normal, rows: Vec<f32>, aims: Vec<Aims> },
     /// Nearness is summed up.
     Near(Landmarks, Normal),
 }
@@ -124,8 +124,8 @@ impl Learning {
         let (mut rows, mut aims, mut width) = (Vec::new(), Vec::new(), 0);
         for (row, own, held) in copies {
             width = row.len();
-            if !Normal::fits(width, self.targets) {
-                return Err("its taps have too many features; reduce them".into());
+            if !Normal::fits(width.max(self.landmarks), self.targets) {
+                return Err("there are too many features or landmarks; reduce them".into());
             }
             if held {
                 self.held.add(row, own, kind);
@@ -164,24 +164,23 @@ impl Learning {
 
     /// Goes on to the next stage once the present one has enough.
     fn proceed(&mut self, width: usize) {
-        match &mut self.stage {
+        match std::mem::replace(&mut self.stage, Stage::Linear(None)) {
             Stage::Linear(Some(normal)) if normal.len() >= self.first => {
-                if let Some(ridge) = normal.solve(DIRECTIONS) {
-                    self.stage = Stage::Gathering { ridge, rows: Vec::new(), aims: Vec::new() };
-                }
+                self.stage = Stage::Gathering { normal, rows: Vec::new(), aims: Vec::new() };
             }
-            Stage::Gathering { ridge, rows, aims } if aims.len() >= self.landmarks => {
+            Stage::Gathering { mut normal, rows, aims } if aims.len() >= self.landmarks => {
                 let marks = rows[..self.landmarks * width].to_vec();
                 let marks = Matrix::new(self.landmarks, width, marks).ok();
-                let Some(found) = marks.and_then(|rows| Landmarks::of(ridge, &rows)) else {
-                    return;
-                };
-                let normal = Normal::new(self.landmarks, self.targets);
-                let (rows, aims) = (std::mem::take(rows), std::mem::take(aims));
-                self.stage = Stage::Near(found, normal);
+                let found = marks.and_then(|m| Landmarks::of(&normal.solve(DIRECTIONS)?, &m));
+                if let Some(found) = found {
+                    self.stage = Stage::Near(found, Normal::new(self.landmarks, self.targets));
+                } else {
+                    self.first = usize::MAX;
+                    self.stage = Stage::Linear(Some(normal));
+                }
                 self.take(rows, aims, width);
             }
-            _ => {}
+            same => self.stage = same,
         }
     }
 
@@ -189,7 +188,7 @@ impl Learning {
     pub(super) fn len(&self) -> usize {
         match &self.stage {
             Stage::Linear(normal) => normal.as_ref().map_or(0, Normal::len),
-            Stage::Gathering { .. } => self.first,
+            Stage::Gathering { normal, aims, .. } => normal.len() + aims.len(),
             Stage::Near(_, normal) => self.first + normal.len(),
         }
     }
@@ -198,20 +197,21 @@ impl Learning {
     /// regression cannot be solved.
     pub(super) fn end(self) -> Option<(Reader, Matrix, Held)> {
         let Learning { stage, held, penalty, .. } = self;
-        let given = penalty.map(|p| [p]);
-        let tried = |usual: &'static [f64]| given.as_ref().map_or(usual, |g| &g[..]).to_vec();
-        let (landmarks, found) = match stage {
-            Stage::Linear(normal) => (None, held.best(&mut normal?, None, &tried(&LINEAR))?),
-            Stage::Gathering { ridge, .. } => {
-                let read = held.read(&ridge, None);
-                (None, (ridge, read))
+        let given = penalty.map(|p| vec![p]);
+        let tried = |usual: &[f64]| given.clone().unwrap_or_else(|| usual.to_vec());
+        let (landmarks, mut normal, penalties) = match stage {
+            Stage::Linear(normal) => (None, normal?, tried(&LINEAR)),
+            Stage::Gathering { mut normal, rows, aims } => {
+                let width = rows.len() / aims.len().max(1);
+                for (row, aims) in rows.chunks_exact(width.max(1)).zip(aims) {
+                    normal.add(row, aims);
+                }
+                (None, normal, tried(&LINEAR))
             }
-            Stage::Near(landmarks, mut normal) => {
-                let found = held.best(&mut normal, Some(&landmarks), &tried(&NEAR))?;
-                (Some(landmarks), found)
-            }
+            Stage::Near(landmarks, normal) => (Some(landmarks), normal, tried(&NEAR)),
         };
-        Some((Reader { landmarks, ridge: found.0 }, found.1, held))
+        let (ridge, read) = held.best(&mut normal, &held.rows(landmarks.as_ref()), &penalties)?;
+        Some((Reader { landmarks, ridge }, read, held))
     }
 }
 
@@ -256,5 +256,18 @@ mod tests {
         let (reader, share) = learnt(6000, Some(0));
         assert!(reader.landmarks.is_none() && share < 0.7, "{share}");
         assert!(learnt(2000, None).0.landmarks.is_none());
+    }
+
+    /// Features that never vary give no directions: they are read linearly, all of them.
+    #[test]
+    fn without_directions_copies_are_read_linearly() {
+        let mut learning = Learning::new(2, 6000, None, None, Held::new(0, 6000));
+        for _ in 0..60 {
+            let some = (0..100).map(|i| (vec![1.0, 2.0], vec![(i % 2, 1.0)], false));
+            learning.add(some, Kind::of(false)[0]).unwrap();
+        }
+        assert_eq!(learning.len(), 6000);
+        let (reader, read, _) = learning.end().unwrap();
+        assert!(reader.landmarks.is_none() && read.rows() == 0);
     }
 }
