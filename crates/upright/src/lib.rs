@@ -263,6 +263,7 @@ mod model;
 mod onnx;
 mod outputs;
 mod pack;
+mod parallel;
 mod preprocess;
 pub mod proposer;
 pub mod readout;

@@ -5,34 +5,47 @@
 //! stand beside it and however many threads run. Everything at fit time is
 //! `f64` on one thread.
 
+use std::ops::Range;
+
 use faer::linalg::matmul::matmul as product;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
 use crate::tensor::Matrix;
 
-/// Rows of a block. Every product with the same right side has this shape.
-const BLOCK: usize = 32;
+mod leading;
+
+pub(crate) use leading::leading;
+
+/// Rows of a block. Every product with the same right side has this shape. Few, so that a lone
+/// row costs little; more do not go faster.
+const BLOCK: usize = 4;
+/// The same where the right side is read across, which every block has to prepare anew.
+const BLOCK_ACROSS: usize = 32;
 /// Columns of the right side that meet many blocks before the next ones, so
 /// that they stay in the cache.
 const TILE: usize = 256;
 /// Rows a thread takes at a time; whole blocks.
 const GROUP: usize = 256;
+/// Products of fewer terms are not worth calling other threads.
+const SMALL: usize = 1 << 23;
 
 /// `a * b`: one row of the answer a row of `a`. Panics unless `a` is as wide as `b` is high.
 pub(crate) fn matmul(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.rows(), "inner sizes of a product");
-    blocks(a, b.cols(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()))
+    blocks(a, BLOCK, MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()))
 }
 
 /// `a * transpose(b)`: inner products of the rows of `a` with the rows of `b`.
 /// Panics unless both are equally wide.
 pub(crate) fn matmul_t(a: &Matrix, b: &Matrix) -> Matrix {
     assert_eq!(a.cols(), b.cols(), "inner sizes of a product");
-    blocks(a, b.rows(), MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()).transpose())
+    let across = MatRef::from_row_major_slice(b.data(), b.rows(), b.cols()).transpose();
+    blocks(a, BLOCK_ACROSS, across)
 }
 
-fn blocks(a: &Matrix, width: usize, b: MatRef<f32>) -> Matrix {
+fn blocks(a: &Matrix, block: usize, b: MatRef<f32>) -> Matrix {
+    let width = b.ncols();
     let mut out = Matrix::zeros(a.rows(), width);
     if width == 0 || a.cols() == 0 {
         return out;
@@ -43,11 +56,12 @@ fn blocks(a: &Matrix, width: usize, b: MatRef<f32>) -> Matrix {
         .collect();
     let tile = |&(row, col): &(usize, usize)| {
         let rows = GROUP.min(a.rows() - row);
-        multiply(a, row, rows, b.subcols(col, TILE.min(width - col)))
+        multiply(a, row..row + rows, block, b.subcols(col, TILE.min(width - col)))
     };
-    let tiles: Vec<Vec<f32>> = match starts.as_slice() {
-        [one] => vec![tile(one)],
-        many => many.par_iter().map(tile).collect(),
+    let tiles: Vec<Vec<f32>> = if a.rows().saturating_mul(a.cols()).saturating_mul(width) < SMALL {
+        starts.iter().map(tile).collect()
+    } else {
+        starts.par_iter().map(tile).collect()
     };
     for ((row, col), tile) in starts.into_iter().zip(tiles) {
         let wide = TILE.min(width - col);
@@ -59,27 +73,38 @@ fn blocks(a: &Matrix, width: usize, b: MatRef<f32>) -> Matrix {
 }
 
 /// Some rows of `a` times `b`, in whole blocks: surplus rows come last.
-fn multiply(a: &Matrix, first: usize, rows: usize, b: MatRef<f32>) -> Vec<f32> {
+fn multiply(a: &Matrix, rows: Range<usize>, block: usize, b: MatRef<f32>) -> Vec<f32> {
     let (depth, width) = (a.cols(), b.ncols());
-    let mut out = vec![0.0; rows.next_multiple_of(BLOCK) * width];
+    let mut out = vec![0.0; rows.len().next_multiple_of(block) * width];
     let mut padded = Vec::new();
-    let data = &a.data()[first * depth..(first + rows) * depth];
-    for (block, out) in data.chunks(BLOCK * depth).zip(out.chunks_mut(BLOCK * width)) {
-        let block = if block.len() == BLOCK * depth {
-            block
+    let data = &a.data()[rows.start * depth..rows.end * depth];
+    for (some, out) in data.chunks(block * depth).zip(out.chunks_mut(block * width)) {
+        let some = if some.len() == block * depth {
+            some
         } else {
-            padded.extend_from_slice(block);
-            padded.resize(BLOCK * depth, 0.0);
+            padded.extend_from_slice(some);
+            padded.resize(block * depth, 0.0);
             &padded
         };
         product(
-            MatMut::from_row_major_slice_mut(out, BLOCK, width),
+            MatMut::from_row_major_slice_mut(out, block, width),
             Accum::Replace,
-            MatRef::from_row_major_slice(block, BLOCK, depth),
+            MatRef::from_row_major_slice(some, block, depth),
             b,
             1.0,
             Par::Seq,
         );
+    }
+    out
+}
+
+/// Columns as rows.
+pub(crate) fn transposed(m: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(m.cols(), m.rows());
+    for (i, row) in m.iter().enumerate() {
+        for (j, v) in row.iter().enumerate() {
+            out.row_mut(j)[i] = *v;
+        }
     }
     out
 }
@@ -172,11 +197,6 @@ pub(crate) struct Eigen {
 /// Decomposes a symmetric row-major matrix of order `n`. `None` if it holds
 /// anything that is not finite, or the iteration fails.
 pub(crate) fn eigen(symmetric: &[f64], n: usize) -> Option<Eigen> {
-    largest(symmetric, n, n)
-}
-
-/// The same of the `most` largest eigenvalues: no room is made for other vectors.
-pub(crate) fn largest(symmetric: &[f64], n: usize, most: usize) -> Option<Eigen> {
     if symmetric.len() != n * n || symmetric.iter().any(|v| !v.is_finite()) {
         return None;
     }
@@ -184,9 +204,8 @@ pub(crate) fn largest(symmetric: &[f64], n: usize, most: usize) -> Option<Eigen>
         return Some(Eigen { values: vec![], vectors: vec![] });
     }
     let d = MatRef::from_row_major_slice(symmetric, n, n).self_adjoint_eigen(Side::Lower).ok()?;
-    let first = n.saturating_sub(most);
-    let values = (first..n).map(|i| d.S()[i]).collect();
-    let vectors = (first * n..n * n).map(|k| d.U()[(k % n, k / n)]).collect();
+    let values = (0..n).map(|i| d.S()[i]).collect();
+    let vectors = (0..n * n).map(|k| d.U()[(k % n, k / n)]).collect();
     Some(Eigen { values, vectors })
 }
 
@@ -279,11 +298,6 @@ mod tests {
         assert!((e.vectors[0] + e.vectors[1]).abs() < 1e-12);
         assert!((e.vectors[2] - e.vectors[3]).abs() < 1e-12);
         assert!(eigen(&[f64::NAN], 1).is_none());
-        let last = largest(&[2.0, 1.0, 1.0, 2.0], 2, 1).unwrap();
-        assert_eq!(
-            (last.values[..] == e.values[1..], last.vectors[..] == e.vectors[2..]),
-            (true, true)
-        );
     }
 
     #[test]

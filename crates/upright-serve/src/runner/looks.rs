@@ -12,13 +12,13 @@ use super::searches::{Newcomer, Whose, fault};
 use super::ticket::Answer;
 use super::{Shared, Waiting};
 
-/// Micro-batches per thread that are looked at together: enough to keep all threads busy, few
-/// enough that the first input does not wait long for the last.
+/// Micro-batches that are looked at together: few enough that the first input does not wait
+/// long for the last.
 const TOGETHER: usize = 2;
 
-/// Looks at what comes until the line is closed.
+/// Looks at what comes until the line is closed, beside as many others as there are threads.
 pub(super) fn run<'c>(c: &'c Canonicalizer, shared: &Shared, searches: &Sender<Newcomer<'c>>) {
-    let most = TOGETHER * shared.threads * c.model().micro_batch();
+    let most = TOGETHER * c.model().micro_batch();
     while let Some(mut waiting) = shared.line.next(most) {
         waiting.retain(|one| !one.ticket.is_given_up());
         if waiting.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn run<'c>(c: &'c Canonicalizer, shared: &Shared, searches: &Sender<N
             c.look_at(&Batch::new(c.model().signal(), numbers)?)
         };
         let looked = catch_unwind(AssertUnwindSafe(look));
-        shared.load.measured(waiting.len(), start.elapsed());
+        shared.load.measured(waiting.len() * shared.threads, start.elapsed());
         match looked {
             Ok(Ok(looked)) => {
                 for (one, looked) in waiting.into_iter().zip(looked) {

@@ -1,5 +1,5 @@
-//! What runs the model. [`Runner::submit`] takes inputs of many requests; one
-//! thread looks at them as they are ([`looks`]) and answers those for which the
+//! What runs the model. [`Runner::submit`] takes inputs of many requests; some
+//! threads look at them as they are ([`looks`]) and answer those for which the
 //! gate stays closed, another advances the searches of the others in step
 //! ([`searches`]). Whoever is familiar never waits behind somebody's search:
 //! at most for the forward pass in hand.
@@ -73,7 +73,12 @@ impl Runner {
             warm_up(&canonicalizer, &own);
             let (send, receive) = mpsc::channel();
             thread::scope(|scope| {
-                scope.spawn(|| looks::run(&canonicalizer, &own, &send));
+                for _ in 0..own.threads {
+                    let send = send.clone();
+                    let (canonicalizer, own) = (&canonicalizer, &own);
+                    scope.spawn(move || looks::run(canonicalizer, own, &send));
+                }
+                drop(send);
                 searches::run(&canonicalizer, &own, &receive);
             });
         };

@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
-
 use super::Canonicalizer;
 use crate::error::Result;
 use crate::outputs::Outputs;
+use crate::parallel;
 use crate::proposer::{self, Proposal, Viewed};
 use crate::score::Context;
 use crate::search::{Ask, Seen};
@@ -68,18 +67,13 @@ impl Canonicalizer {
         let outputs = self.model.run(batch)?;
         let read = self.fitted.taps.for_proposer(&outputs)?;
         let pose = self.space.identity();
-        let runs: Vec<_> =
-            (0..batch.len()).into_par_iter().map(|item| self.propose(content(item))).collect();
+        let runs = parallel::map(0..batch.len(), |item| self.propose(content(item)));
         let wanted: Vec<_> = runs.iter().map(|run| run.reads(&pose)).collect();
         let readings = self.readings(&read, wanted);
-        let runs: Vec<_> = runs
-            .into_par_iter()
-            .enumerate()
-            .map(|(item, mut run)| {
-                let suggested = tell(run.as_mut(), &read, &[(item, &pose)], &readings);
-                (run, suggested)
-            })
-            .collect();
+        let runs: Vec<_> = parallel::map(runs.into_iter().enumerate(), |(item, mut run)| {
+            let suggested = tell(run.as_mut(), &read, &[(item, &pose)], &readings);
+            (run, suggested)
+        });
         let contexts = raw_contexts(&runs, &pose);
         let read = self.fitted.taps.for_score(&outputs)?;
         let energies = self.fitted.score.energy_of(&read, &contexts);

@@ -27,10 +27,15 @@ const POOLED: usize = 16 << 20;
 pub(super) fn usual(graph: &Graph, products: bool) -> usize {
     let steps = ["LSTM", "GRU", "RNN"];
     let step_by_step = graph.operators().iter().any(|o| steps.contains(&o.name.as_str()));
+    if step_by_step || products || is_small(graph) { 8 } else { 1 }
+}
+
+/// Whether a network has so few weights that several threads would wait for each other more
+/// than they work.
+pub(super) fn is_small(graph: &Graph) -> bool {
     let size = |dims: &[i64]| dims.iter().fold(1, |a: i64, d| a.saturating_mul(*d));
     let sizes = graph.graph().initializer.iter().map(|w| size(&w.dims));
-    let weights = sizes.fold(0, i64::saturating_add);
-    if step_by_step || products || weights < SMALL { 8 } else { 1 }
+    sizes.fold(0, i64::saturating_add) < SMALL
 }
 
 /// A micro-batch: the items in it, and how many of them count; the others repeat the last.
@@ -84,6 +89,8 @@ pub(super) struct Size {
     pub(super) fixed: bool,
     /// The user wants no other.
     pub(super) asked: bool,
+    /// One thread is enough for a run.
+    pub(super) small: bool,
 }
 
 /// How items are put together and run.
@@ -94,6 +101,8 @@ pub(super) struct Batching {
     pub(super) smaller: Vec<usize>,
     /// Whether lone micro-batches must do with one thread, too.
     pub(super) lane_matters: bool,
+    /// Whether they should.
+    small: bool,
     lanes: Arc<Lanes>,
     /// Once set, nothing more runs.
     pub(super) stop: Option<Arc<AtomicBool>>,
@@ -115,6 +124,7 @@ impl Batching {
             micro_batch: size.items,
             smaller: Vec::new(),
             lane_matters: false,
+            small: size.small,
             lanes,
             stop: None,
         };
@@ -170,7 +180,8 @@ impl Batching {
         work: impl Fn(Lane, usize, &Piece) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let stopped = || self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-        self.lanes.each(engine, !lane_matters, pieces.len(), |lane, i| {
+        let whole = !lane_matters && !self.small;
+        self.lanes.each(engine, whole, pieces.len(), |lane, i| {
             if stopped() {
                 let why = "it was told to stop".into();
                 return Err(Error::Engine { engine: engine.name(), why, source: None });

@@ -72,6 +72,7 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
         items: fixed.or(options.micro_batch).unwrap_or(usual.min(most)).max(1),
         fixed: fixed.is_some(),
         asked: options.micro_batch.is_some(),
+        small: batching::is_small(&graph),
     };
     let (output, ending) = (&description.output, &description.ending);
     let found = OnceCell::new();

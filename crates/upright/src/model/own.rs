@@ -104,6 +104,7 @@ impl Model {
             items: info.micro_batch.unwrap_or(MICRO_BATCH).max(1),
             fixed: false,
             asked: info.micro_batch.is_some(),
+            small: false,
         };
         let lanes = Arc::new(Lanes::new(engine.lanes()));
         let network = Network {

@@ -11,18 +11,12 @@ use half::f16;
 
 use super::Ridge;
 use crate::error::Result;
-use crate::linalg::{eigen, matmul, matmul_t, mean, single};
-use crate::seed;
+use crate::linalg::{dot, leading, matmul, matmul_t, mean, squared_distance, transposed};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
 /// Most directions.
 const DIRECTIONS: usize = 128;
-/// Directions that are followed beside them, and how often, until the wanted ones stand.
-const BESIDE: usize = 32;
-const ROUNDS: usize = 6;
-/// Directions with a smaller share of the largest variance are noise.
-const NOISE: f64 = 1e-6;
 /// The sharpness `s`, times the median squared distance of rows.
 const SHARPNESS: f64 = 2.0;
 
@@ -31,7 +25,7 @@ const SHARPNESS: f64 = 2.0;
 pub(crate) struct Landmarks {
     /// From features to coordinates.
     directions: Ridge,
-    /// A row of coordinates per landmark; every number fits half precision.
+    /// A column of coordinates per landmark; every number fits half precision.
     places: Matrix,
     /// Half the squared length of each.
     halves: Vec<f32>,
@@ -41,14 +35,9 @@ pub(crate) struct Landmarks {
 impl Landmarks {
     /// The given rows, in the directions of a regression; `None` if its answers do not vary.
     pub(crate) fn of(ridge: &Ridge, rows: &Matrix) -> Option<Self> {
-        let mut answers = ridge.apply(rows);
+        let answers = ridge.apply(rows);
         let centre = mean(answers.iter(), answers.cols());
-        for i in 0..answers.rows() {
-            for (v, c) in answers.row_mut(i).iter_mut().zip(&centre) {
-                *v -= *c as f32;
-            }
-        }
-        let (variances, vectors) = leading(&answers, DIRECTIONS)?;
+        let (variances, vectors) = leading(&answers, &centre, DIRECTIONS)?;
         let mut turned = matmul_t(&ridge.weight, &vectors);
         for i in 0..turned.rows() {
             for (v, variance) in turned.row_mut(i).iter_mut().zip(&variances) {
@@ -70,7 +59,7 @@ impl Landmarks {
         Some(Landmarks {
             directions,
             halves: halves(&places),
-            places,
+            places: transposed(&places),
             sharpness: (SHARPNESS / usual) as f32,
         })
     }
@@ -82,14 +71,14 @@ impl Landmarks {
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.places.rows()
+        self.places.cols()
     }
 
     /// How near each row lies to each landmark. A row does not depend on the others.
     pub(crate) fn nearness(&self, rows: &Matrix) -> Matrix {
         let at = self.directions.apply(rows);
         let own = halves(&at);
-        let mut out = matmul_t(&at, &self.places);
+        let mut out = matmul(&at, &self.places);
         for (i, own) in own.iter().enumerate() {
             for (v, half) in out.row_mut(i).iter_mut().zip(&self.halves) {
                 let squared = (2.0 * (own + half - *v)).max(0.0);
@@ -103,7 +92,7 @@ impl Landmarks {
     pub(crate) fn state(&self) -> State {
         State::new()
             .with_part("directions.", &self.directions.state())
-            .matrix_f16("places", &self.places)
+            .matrix_f16("places", &transposed(&self.places))
             .f32("sharpness", &[self.sharpness])
     }
 
@@ -114,7 +103,8 @@ impl Landmarks {
         let sharpness = state.read_f32("sharpness")?;
         match sharpness.as_slice() {
             &[sharpness] if places.cols() == directions.targets() => {
-                Ok(Landmarks { directions, halves: halves(&places), places, sharpness })
+                let (halves, places) = (halves(&places), transposed(&places));
+                Ok(Landmarks { directions, places, halves, sharpness })
             }
             _ => Err(damaged("the landmarks of a regression do not fit".into())),
         }
@@ -123,102 +113,25 @@ impl Landmarks {
 
 /// Half the squared length of every row.
 fn halves(rows: &Matrix) -> Vec<f32> {
-    rows.iter().map(|row| (0.5 * crate::linalg::dot(row, row)) as f32).collect()
+    rows.iter().map(|row| (0.5 * dot(row, row)) as f32).collect()
 }
 
 /// The median squared distance between rows that lie half of all apart.
 fn usual_distance(rows: &Matrix) -> Option<f64> {
     let half = rows.rows() / 2;
     let mut all: Vec<f64> = (0..half)
-        .map(|i| crate::linalg::squared_distance(rows.row(i), rows.row(i + half)))
+        .map(|i| squared_distance(rows.row(i), rows.row(i + half)))
         .filter(|d| d.is_finite() && *d > 0.0)
         .collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied()
 }
 
-/// The largest variances of centred rows and their directions, a row each, by iterating on a
-/// subspace; `None` if nothing varies.
-fn leading(rows: &Matrix, most: usize) -> Option<(Vec<f64>, Matrix)> {
-    let width = rows.cols();
-    let count = (most + BESIDE).min(width).min(rows.rows());
-    let mut basis = Matrix::zeros(count, width);
-    for (i, v) in basis.data_mut().iter_mut().enumerate() {
-        let drawn = seed::of_index(0, "directions", i) >> 40;
-        *v = drawn as f32 / (1u32 << 23) as f32 - 1.0;
-    }
-    orthonormal(&mut basis)?;
-    let mut answers = matmul_t(rows, &basis);
-    for _ in 0..ROUNDS {
-        basis = matmul(&transposed(&answers), rows);
-        orthonormal(&mut basis)?;
-        answers = matmul_t(rows, &basis);
-    }
-    let across = transposed(&answers);
-    let small: Vec<f64> = matmul_t(&across, &across).data().iter().map(|v| f64::from(*v)).collect();
-    let found = eigen(&small, count)?;
-    let largest = found.values.last().copied().filter(|v| *v > 0.0)?;
-    let kept: Vec<usize> =
-        (0..count).rev().take(most).filter(|&i| found.values[i] > NOISE * largest).collect();
-    let turns: Vec<f64> =
-        kept.iter().flat_map(|&i| found.vectors[i * count..(i + 1) * count].to_vec()).collect();
-    let variances = kept.iter().map(|&i| found.values[i] / rows.rows() as f64).collect();
-    Some((variances, matmul(&single(kept.len(), count, &turns), &basis)))
-}
-
-fn transposed(m: &Matrix) -> Matrix {
-    let mut out = Matrix::zeros(m.cols(), m.rows());
-    for (i, row) in m.iter().enumerate() {
-        for (j, v) in row.iter().enumerate() {
-            out.row_mut(j)[i] = *v;
-        }
-    }
-    out
-}
-
-/// Makes rows of unit length and at right angles, each from what those before it leave; a row
-/// of which nothing is left becomes zero. `None` if all do, or a number is not finite.
-fn orthonormal(rows: &mut Matrix) -> Option<()> {
-    let width = rows.cols();
-    let mut done: Vec<Vec<f64>> = Vec::with_capacity(rows.rows());
-    let mut any = false;
-    for i in 0..rows.rows() {
-        let mut own: Vec<f64> = rows.row(i).iter().map(|v| f64::from(*v)).collect();
-        let length = |v: &[f64]| libm::sqrt(v.iter().map(|x| x * x).sum::<f64>());
-        let before = length(&own);
-        if !before.is_finite() {
-            return None;
-        }
-        // Twice, for what rounding left of the first time.
-        for _ in 0..2 {
-            for other in &done {
-                let along: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
-                for (a, b) in own.iter_mut().zip(other) {
-                    *a -= along * b;
-                }
-            }
-        }
-        let left = length(&own);
-        if left > 1e-9 * before && left > 0.0 {
-            for v in &mut own {
-                *v /= left;
-            }
-            any = true;
-        } else {
-            own = vec![0.0; width];
-        }
-        for (r, v) in rows.row_mut(i).iter_mut().zip(&own) {
-            *r = *v as f32;
-        }
-        done.push(own);
-    }
-    any.then_some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Normal;
     use super::*;
+    use crate::seed;
 
     /// Points of a ring in 3 numbers: one class within a radius of 1, the other outside. No
     /// linear regression on x and y tells them apart; landmarks do.
@@ -274,21 +187,5 @@ mod tests {
         assert_eq!(Landmarks::load(&landmarks.state()).unwrap(), landmarks);
         let few = State::new().with_part("directions.", &linear.state());
         assert!(Landmarks::load(&few).is_err());
-    }
-
-    /// Variances 9, 4 and 1 along known axes.
-    #[test]
-    fn leading_directions_are_those_of_the_largest_variance() {
-        let mut rows = Matrix::zeros(6, 3);
-        for (i, v) in [3.0f32, 2.0, 1.0].into_iter().enumerate() {
-            let v = v * 3f32.sqrt();
-            rows.row_mut(2 * i)[i] = v;
-            rows.row_mut(2 * i + 1)[i] = -v;
-        }
-        let (variances, vectors) = leading(&rows, 2).unwrap();
-        assert!((variances[0] - 9.0).abs() < 1e-4 && (variances[1] - 4.0).abs() < 1e-4);
-        assert!((vectors.row(0)[0].abs() - 1.0).abs() < 1e-5);
-        assert!((vectors.row(1)[1].abs() - 1.0).abs() < 1e-5);
-        assert!(leading(&Matrix::zeros(4, 3), 2).is_none());
     }
 }

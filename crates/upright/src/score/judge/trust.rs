@@ -6,14 +6,12 @@ use faer::{MatRef, Side};
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::linalg::{largest, matmul_t, mean, scatter, single};
+use crate::linalg::{leading, matmul, mean, scatter, single, transposed};
 use crate::state::{State, damaged};
 use crate::tensor::Matrix;
 
 /// Most principal components that are kept.
 const COMPONENTS: usize = 256;
-/// Components with a smaller share of the largest variance are noise.
-const NOISE: f64 = 1e-6;
 /// Rows that the components are found on.
 const ROWS: usize = 20_000;
 /// Penalties: per row, and as a number of rows for what is a class' own.
@@ -24,52 +22,40 @@ const ROUGH: f64 = 100.0;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Whitening {
     centre: Vec<f32>,
-    /// A row per component.
-    directions: Matrix,
+    /// The components of the centre: those of a row are `D (x - c) = D x - D c`.
+    offset: Vec<f32>,
+    /// A column per component.
+    across: Matrix,
 }
 
 impl Whitening {
     /// Of the rows of some features; `None` if they do not vary.
     pub(super) fn of(features: &Matrix) -> Option<Self> {
         let stride = features.rows().div_ceil(ROWS).max(1);
-        let width = features.cols();
-        // Nothing is held beside the products while they are decomposed.
-        let (centre, products, count) = {
-            let some: Vec<usize> = (0..features.rows()).step_by(stride).collect();
-            let some = (stride > 1).then(|| features.select(&some));
-            let some = some.as_ref().unwrap_or(features);
-            let centre = mean(some.iter(), width);
-            let products = scatter(some, |_| &centre);
-            (centre, products, some.rows() as f64)
-        };
-        let found = largest(&products, width, COMPONENTS)?;
-        drop(products);
-        let largest = found.values.last().copied()?;
-        let kept: Vec<usize> = (0..found.values.len())
-            .rev()
-            .filter(|&i| found.values[i] > NOISE * largest && largest > 0.0)
-            .collect();
-        let directions: Vec<f64> = kept
-            .iter()
-            .flat_map(|&i| {
-                let scale = 1.0 / (found.values[i] / count).sqrt();
-                found.vectors[i * width..(i + 1) * width].iter().map(move |v| v * scale)
-            })
-            .collect();
-        (!kept.is_empty()).then(|| Whitening {
-            centre: centre.iter().map(|c| *c as f32).collect(),
-            directions: single(kept.len(), width, &directions),
-        })
+        let some: Vec<usize> = (0..features.rows()).step_by(stride).collect();
+        let some = (stride > 1).then(|| features.select(&some));
+        let some = some.as_ref().unwrap_or(features);
+        let centre = mean(some.iter(), features.cols());
+        let (variances, mut directions) = leading(some, &centre, COMPONENTS)?;
+        for (i, variance) in variances.iter().enumerate() {
+            let scale = (1.0 / libm::sqrt(*variance)) as f32;
+            directions.row_mut(i).iter_mut().for_each(|v| *v *= scale);
+        }
+        Some(Whitening::new(centre.iter().map(|c| *c as f32).collect(), &directions))
+    }
+
+    fn new(centre: Vec<f32>, directions: &Matrix) -> Self {
+        let across = transposed(directions);
+        let mut one = Matrix::zeros(1, centre.len());
+        one.row_mut(0).copy_from_slice(&centre);
+        let offset = matmul(&one, &across).data().to_vec();
+        Whitening { centre, offset, across }
     }
 
     pub(super) fn apply(&self, features: &Matrix) -> Matrix {
-        // `D (x - c) = D x - D c`: no copy of the features is made.
-        let mut centre = Matrix::zeros(1, self.centre.len());
-        centre.row_mut(0).copy_from_slice(&self.centre);
-        let offset = matmul_t(&centre, &self.directions);
-        let mut out = matmul_t(features, &self.directions);
+        let mut out = matmul(features, &self.across);
         for i in 0..out.rows() {
-            for (v, o) in out.row_mut(i).iter_mut().zip(offset.row(0)) {
+            for (v, o) in out.row_mut(i).iter_mut().zip(&self.offset) {
                 *v -= o;
             }
         }
@@ -82,22 +68,16 @@ impl Whitening {
     }
 
     pub(super) fn components(&self) -> usize {
-        self.directions.rows()
+        self.across.cols()
     }
 
     /// The derivative with respect to the features of a derivative with respect to components.
     pub(super) fn pullback(&self, d: &[f32]) -> Vec<f32> {
-        let mut out = vec![0.0; self.width()];
-        for (d, direction) in d.iter().zip(self.directions.iter()) {
-            for (o, v) in out.iter_mut().zip(direction) {
-                *o += d * v;
-            }
-        }
-        out
+        self.across.iter().map(|row| row.iter().zip(d).map(|(v, d)| v * d).sum()).collect()
     }
 
     pub(super) fn state(&self) -> State {
-        State::new().f32("centre", &self.centre).matrix("directions", &self.directions)
+        State::new().f32("centre", &self.centre).matrix("directions", &transposed(&self.across))
     }
 
     pub(super) fn load(state: &State) -> Result<Self> {
@@ -105,7 +85,7 @@ impl Whitening {
         if directions.cols() != centre.len() {
             return Err(damaged("the judge's components do not fit".into()));
         }
-        Ok(Whitening { centre, directions })
+        Ok(Whitening::new(centre, &directions))
     }
 }
 
