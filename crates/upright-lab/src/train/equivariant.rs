@@ -8,7 +8,6 @@
 
 use burn::module::{Module, Param};
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear, LinearConfig};
-use burn::tensor::activation::gelu;
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -18,8 +17,8 @@ use super::RealSettings;
 use super::augmented::classifier;
 use super::course::Network;
 use super::examples::Examples;
-use super::net::{images, numbers, scales};
-use crate::resnet;
+use super::net::{Body, Layer, images, numbers, scales};
+use crate::resnet::Conv;
 
 /// Turns of a whole one.
 const TURNS: usize = 8;
@@ -43,16 +42,8 @@ pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
 
 #[derive(Module, Debug)]
 struct Turning {
-    stem: Unit,
-    blocks: Vec<Residual>,
+    body: Body<Unit>,
     head: Linear,
-}
-
-#[derive(Module, Debug)]
-struct Residual {
-    first: Unit,
-    second: Unit,
-    skip: Option<Unit>,
 }
 
 /// A group convolution without bias, and its batch norm, one for all turns of a channel.
@@ -98,7 +89,9 @@ impl Unit {
         let side = if places > 1 { 3 } else { 1 };
         Tensor::stack::<5>(all, 1).reshape([to * TURNS, from * turns, side, side])
     }
+}
 
+impl Layer for Unit {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let kernels = self.kernels();
         let pad = kernels.dims()[2] / 2;
@@ -109,7 +102,7 @@ impl Unit {
         self.norm.forward(y).reshape([items, channels, height, width])
     }
 
-    fn fold(&self) -> Result<resnet::Conv, String> {
+    fn fold(&self) -> Result<Conv, String> {
         let kernels = self.kernels();
         let [to, from, side, _] = kernels.dims();
         let mut weight = numbers(kernels)?;
@@ -120,7 +113,7 @@ impl Unit {
             }
         }
         let bias = (0..to).map(|row| bias[row / TURNS]).collect();
-        Ok(resnet::Conv { shape: [to, from, side], stride: self.stride, weight, bias })
+        Ok(Conv { shape: [to, from, side], stride: self.stride, weight, bias })
     }
 }
 
@@ -136,60 +129,26 @@ fn turned_places(turn: usize) -> Vec<usize> {
 impl Turning {
     fn new(outputs: usize, device: &Device) -> Self {
         let stem = Unit::new([1, WIDTHS[0]], 1, 9, 2, device);
-        let mut from = WIDTHS[0];
-        let mut blocks = Vec::new();
-        for (stage, to) in WIDTHS.into_iter().enumerate() {
-            let stride = if stage == 0 { 1 } else { 2 };
-            let unit = |between: [usize; 2], places: usize, stride: usize| {
-                Unit::new(between, TURNS, places, stride, device)
-            };
-            blocks.push(Residual {
-                first: unit([from, to], 9, stride),
-                second: unit([to, to], 9, 1),
-                skip: (stride != 1 || from != to).then(|| unit([from, to], 1, stride)),
-            });
-            from = to;
+        let unit =
+            |between, side: usize, stride| Unit::new(between, TURNS, side * side, stride, device);
+        let last = WIDTHS[WIDTHS.len() - 1];
+        Turning {
+            body: Body::new(&WIDTHS, stem, unit),
+            head: LinearConfig::new(last, outputs).init(device),
         }
-        Turning { stem, blocks, head: LinearConfig::new(from, outputs).init(device) }
-    }
-
-    fn fold(&self) -> Result<resnet::Network, String> {
-        let blocks = self.blocks.iter().map(|block| {
-            Ok(resnet::Block {
-                first: block.first.fold()?,
-                second: block.second.fold()?,
-                skip: block.skip.as_ref().map(Unit::fold).transpose()?,
-            })
-        });
-        let bias = self.head.bias.as_ref().ok_or("the last layer has no bias")?;
-        Ok(resnet::Network {
-            stem: self.stem.fold()?,
-            blocks: blocks.collect::<Result<_, String>>()?,
-            turns: TURNS,
-            weight: numbers(self.head.weight.val().transpose())?,
-            bias: numbers(bias.val())?,
-        })
     }
 }
 
 impl Network for Turning {
     fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
-        let mut x = gelu(self.stem.forward(images(items)));
-        for block in &self.blocks {
-            let y = block.second.forward(gelu(block.first.forward(x.clone())));
-            let skip = match &block.skip {
-                Some(skip) => skip.forward(x),
-                None => x,
-            };
-            x = gelu(y + skip);
-        }
-        let [items, channels, _, _] = x.dims();
-        let turned = x.mean_dim(3).mean_dim(2).reshape([items, channels / TURNS, TURNS]);
+        let means = self.body.forward(images(items));
+        let [items, channels] = means.dims();
+        let turned = means.reshape([items, channels / TURNS, TURNS]);
         self.head.forward(turned.max_dim(2).reshape([items, channels / TURNS]))
     }
 
     fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        Ok(self.fold()?.onnx(properties))
+        Ok(self.body.fold(&self.head, TURNS)?.onnx(properties))
     }
 }
 

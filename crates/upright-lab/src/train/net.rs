@@ -12,16 +12,88 @@ use crate::resnet::{Block, Conv, Network, SIDE};
 /// The network in training.
 #[derive(Module, Debug)]
 pub(super) struct Net {
-    stem: Unit,
-    blocks: Vec<Residual>,
+    body: Body<Unit>,
     head: Linear,
 }
 
+/// What comes before the last layer: a stem, and a residual block per stage.
 #[derive(Module, Debug)]
-struct Residual {
-    first: Unit,
-    second: Unit,
-    skip: Option<Unit>,
+pub(super) struct Body<U: Module> {
+    stem: U,
+    blocks: Vec<Residual<U>>,
+}
+
+#[derive(Module, Debug)]
+struct Residual<U: Module> {
+    first: U,
+    second: U,
+    skip: Option<U>,
+}
+
+/// What a body is made of: a convolution and its batch norm.
+pub(super) trait Layer: Module {
+    /// The maps that it makes of others.
+    fn forward(&self, x: Tensor<4>) -> Tensor<4>;
+
+    /// `norm(conv(x))` with the running statistics as one convolution with bias.
+    fn fold(&self) -> Result<Conv, String>;
+}
+
+impl<U: Layer> Body<U> {
+    /// One whose stages are so wide; `unit` makes a layer between so many channels, with a kernel
+    /// of so many pixels, at a stride.
+    pub(super) fn new(
+        widths: &[usize],
+        stem: U,
+        unit: impl Fn([usize; 2], usize, usize) -> U,
+    ) -> Self {
+        let mut from = widths[0];
+        let mut blocks = Vec::new();
+        for (stage, &to) in widths.iter().enumerate() {
+            let stride = if stage == 0 { 1 } else { 2 };
+            blocks.push(Residual {
+                first: unit([from, to], 3, stride),
+                second: unit([to, to], 3, 1),
+                skip: (stride != 1 || from != to).then(|| unit([from, to], 1, stride)),
+            });
+            from = to;
+        }
+        Body { stem, blocks }
+    }
+
+    /// The mean of each of the last maps, `[n, channels]`.
+    pub(super) fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let mut x = gelu(self.stem.forward(images));
+        for block in &self.blocks {
+            let y = block.second.forward(gelu(block.first.forward(x.clone())));
+            let skip = match &block.skip {
+                Some(skip) => skip.forward(x),
+                None => x,
+            };
+            x = gelu(y + skip);
+        }
+        let [items, channels, _, _] = x.dims();
+        x.mean_dim(3).mean_dim(2).reshape([items, channels])
+    }
+
+    /// The weights with those of a last layer, which takes the best of so many turns.
+    pub(super) fn fold(&self, head: &Linear, turns: usize) -> Result<Network, String> {
+        let blocks = self.blocks.iter().map(|block| {
+            Ok(Block {
+                first: block.first.fold()?,
+                second: block.second.fold()?,
+                skip: block.skip.as_ref().map(U::fold).transpose()?,
+            })
+        });
+        let bias = head.bias.as_ref().ok_or("the last layer has no bias")?;
+        Ok(Network {
+            stem: self.stem.fold()?,
+            blocks: blocks.collect::<Result<_, String>>()?,
+            turns,
+            weight: numbers(head.weight.val().transpose())?,
+            bias: numbers(bias.val())?,
+        })
+    }
 }
 
 /// A convolution without bias, and its batch norm.
@@ -34,57 +106,22 @@ pub(super) struct Unit {
 impl Net {
     /// Untrained; the device's seed decides the weights.
     pub(super) fn new(widths: &[usize], classes: usize, device: &Device) -> Self {
-        let mut from = widths[0];
-        let mut blocks = Vec::new();
-        for (stage, &to) in widths.iter().enumerate() {
-            let stride = if stage == 0 { 1 } else { 2 };
-            blocks.push(Residual {
-                first: Unit::new([from, to], 3, stride, device),
-                second: Unit::new([to, to], 3, 1, device),
-                skip: (stride != 1 || from != to).then(|| Unit::new([from, to], 1, stride, device)),
-            });
-            from = to;
-        }
+        let unit = |channels, kernel, stride| Unit::new(channels, kernel, stride, device);
+        let last = widths[widths.len() - 1];
         Net {
-            stem: Unit::new([1, widths[0]], 3, 2, device),
-            blocks,
-            head: LinearConfig::new(from, classes).init(device),
+            body: Body::new(widths, unit([1, widths[0]], 3, 2), unit),
+            head: LinearConfig::new(last, classes).init(device),
         }
     }
 
     /// Logits of images `[n, 1, 40, 40]`.
     pub(super) fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        let mut x = gelu(self.stem.forward(images));
-        for block in &self.blocks {
-            let y = gelu(block.first.forward(x.clone()));
-            let y = block.second.forward(y);
-            let skip = match &block.skip {
-                Some(skip) => skip.forward(x),
-                None => x,
-            };
-            x = gelu(y + skip);
-        }
-        let [items, channels, _, _] = x.dims();
-        self.head.forward(x.mean_dim(3).mean_dim(2).reshape([items, channels]))
+        self.head.forward(self.body.forward(images))
     }
 
     /// The weights, batch norms folded into the convolutions.
     pub(super) fn fold(&self) -> Result<Network, String> {
-        let blocks = self.blocks.iter().map(|block| {
-            Ok(Block {
-                first: block.first.fold()?,
-                second: block.second.fold()?,
-                skip: block.skip.as_ref().map(Unit::fold).transpose()?,
-            })
-        });
-        let bias = self.head.bias.as_ref().ok_or("the last layer has no bias")?;
-        Ok(Network {
-            stem: self.stem.fold()?,
-            blocks: blocks.collect::<Result<_, String>>()?,
-            turns: 1,
-            weight: numbers(self.head.weight.val().transpose())?,
-            bias: numbers(bias.val())?,
-        })
+        self.body.fold(&self.head, 1)
     }
 }
 
@@ -113,13 +150,14 @@ impl Unit {
             .with_bias(false);
         Unit { conv: conv.init(device), norm: BatchNormConfig::new(channels[1]).init(device) }
     }
+}
 
-    pub(super) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
+impl Layer for Unit {
+    fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         self.norm.forward(self.conv.forward(x))
     }
 
-    /// `norm(conv(x))` with the running statistics as one convolution with bias.
-    pub(super) fn fold(&self) -> Result<Conv, String> {
+    fn fold(&self) -> Result<Conv, String> {
         let [channels_out, channels_in, kernel, _] = self.conv.weight.dims();
         let mut weight = numbers(self.conv.weight.val())?;
         let (scale, bias) = scales(&self.norm)?;

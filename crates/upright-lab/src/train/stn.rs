@@ -14,7 +14,7 @@ use super::RealSettings;
 use super::augmented::{WIDTHS, classifier};
 use super::course::Network;
 use super::examples::Examples;
-use super::net::{Net, Unit, images, numbers};
+use super::net::{Layer, Net, Unit, images, numbers};
 use crate::onnx_write::{Attribute, Graph};
 use crate::resnet::{SIDE, begun, gelu as write_gelu};
 

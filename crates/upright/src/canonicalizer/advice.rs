@@ -89,11 +89,14 @@ impl FitReport {
             return (Advice::DoNotUse, sentence);
         }
         if !tr.paired.helps() {
-            let sentence = format!(
-                "too few samples to say: {transformed}, {flips}; about {} more held-out samples \
-                 would tell{why}",
-                more(&tr.paired, GAIN)
-            );
+            // How many samples would open a closed gate is in its own note.
+            let closed = up.searched.hits + tr.searched.hits == 0;
+            let needed = if closed {
+                "the gate stays closed".into()
+            } else {
+                format!("about {} more held-out samples would tell", more(&tr.paired, GAIN))
+            };
+            let sentence = format!("too few samples to say: {transformed}, {flips}; {needed}{why}");
             return (Advice::TooFew, sentence);
         }
         if tr.after.percent() < 0.5 * up.before.percent() {
@@ -202,6 +205,24 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_gate_is_blamed_instead_of_the_proof() {
+        let mut closed = FitReport {
+            upright: accuracy(30, 25, 25, 0),
+            transformed: accuracy(30, 14, 14, 0),
+            ..FitReport::default()
+        };
+        for a in [&mut closed.upright, &mut closed.transformed] {
+            a.searched.hits = 0;
+        }
+        let (advice, sentence) = closed.advice();
+        assert_eq!(advice, Advice::TooFew);
+        assert!(
+            sentence.ends_with("0 mended, 0 broken of 30; the gate stays closed"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
     fn where_little_is_gained_the_reason_is_said() {
         let mut small = report((990, 989), (350, 352), 0.52);
         let share = |hits| Share { hits, of: 200 };
@@ -211,6 +232,7 @@ mod tests {
         assert!(sentence.contains("AUROC 0.52"), "{sentence}");
         assert!(sentence.contains("without the gate 41.0 % would be right"), "{sentence}");
     }
+
     /// 2 mended and 2 broken of 80 would ask for hundreds more, but searching all mends less.
     #[test]
     fn more_samples_are_not_asked_for_where_no_search_helps() {

@@ -139,12 +139,12 @@ fn tuned_parts_keep_limits_too() {
         Model::from_bytes("embedded", samples::glyph_model(), &options)
     };
     let tune = TuneConfig {
-        samples: 20,
+        samples: 60,
         bank: 200,
-        views: 4,
-        first: 1,
-        second: 1,
-        others: 1,
+        views: 8,
+        first: 4,
+        second: 4,
+        others: 4,
         ..TuneConfig::default()
     };
     let mut watch = TuneWatch { watch: &mut Silent, trial: &mut |_| {}, stop: &mut || false };
@@ -156,8 +156,10 @@ fn tuned_parts_keep_limits_too() {
             .unwrap();
         c.report().calibrated_on
     };
-    assert_eq!(tuned.config.tuned_on, 20);
-    assert_eq!(calibrated(&untuned), calibrated(&Config { tuned_on: 20, ..untuned }) + 20);
+    let tuned_on = tuned.config.tuned_on;
+    assert_eq!(tuned_on, 60);
+    assert_ne!(tuned.config.part(Role::Score), untuned.part(Role::Score), "nothing was tuned");
+    assert_eq!(calibrated(&untuned), calibrated(&Config { tuned_on, ..untuned }) + tuned_on);
     let pool = Pool::of(&Config { tuned_on: 0, ..tuned.config });
     for name in ["max-drop", "best-mix"] {
         for (drop, count) in SPLITS {
