@@ -52,6 +52,7 @@ impl Case {
             head: Some(&data.head),
             // The rows to be judged stand for transformed ones where a score learns from such.
             transformed: Some(&data.test),
+            transformed_labels: &[],
             lessons: None,
             seed: 7,
         };
@@ -135,7 +136,8 @@ fn every_score_agrees_with_its_oracles() {
 }
 
 /// A score that learns from lessons is made of regressions, which are held against scikit-learn
-/// where they are (`ridge`); one of an energy network is that network's own number.
+/// where they are (`ridge`); one of an energy network is that network's own number,
+/// and one that is trained in steps on copies is worked by hand beside its code.
 #[test]
 fn every_score_has_an_oracle() {
     let cases = cases();
@@ -145,7 +147,7 @@ fn every_score_has_an_oracle() {
         .filter(|name| cases.iter().all(|case| case.score != *name))
         .filter(|name| {
             let needs = score::needs(&Part::new(*name)).unwrap();
-            needs.lessons == 0 && !needs.external
+            needs.lessons == 0 && !needs.external && needs.copies == 0
         })
         .collect();
     assert!(bare.is_empty(), "no oracle case for {}", bare.join(", "));

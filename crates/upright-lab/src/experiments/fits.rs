@@ -19,7 +19,8 @@ use super::{Lab, folder};
 
 /// Rows of a bank that the classifier sees at a time.
 const CHUNK: usize = 256;
-/// Bank samples of which transformed copies are made for scores that learn from them.
+/// Bank samples of which transformed copies are made for scores that learn from them and leave
+/// their number open.
 const COPIES: usize = 2000;
 
 /// Something fitted, and what that cost.
@@ -202,8 +203,9 @@ fn seen(
 pub(crate) struct Filled {
     pub(crate) outputs: Outputs,
     pub(crate) labels: Vec<u32>,
-    /// The same of transformed copies of some of them, where scores learn from them.
-    pub(crate) transformed: Option<Outputs>,
+    /// The same of transformed copies of some of them, where scores learn from them, and the
+    /// classes of these.
+    pub(crate) transformed: Option<(Outputs, Vec<u32>)>,
 }
 
 impl Filled {
@@ -222,10 +224,13 @@ impl Filled {
         parts: &[Part],
     ) -> upright::Result<Self> {
         let mut filled = Filled::of(task, model, most)?;
-        let needs = |part: &Part| score::needs(part).is_ok_and(|n| n.transformed);
-        if parts.iter().any(needs) {
-            let rows = task.train.some(COPIES);
-            filled.transformed = Some(seen(model, &rows, &|batch| task.copies(&batch, 42))?.0);
+        let copies = |part: &Part| {
+            let needs = score::needs(part).ok().filter(|n| n.transformed)?;
+            Some(if needs.copies > 0 { needs.copies } else { COPIES })
+        };
+        if let Some(count) = parts.iter().filter_map(copies).max() {
+            let rows = task.train.some(count.min(most.unwrap_or(usize::MAX)));
+            filled.transformed = Some(seen(model, &rows, &|batch| task.copies(&batch, 42))?);
         }
         Ok(filled)
     }
@@ -243,7 +248,8 @@ impl Filled {
     fn bank<'a>(&'a self, model: &'a Model, seed: u64) -> Bank<'a> {
         Bank {
             head: model.head(),
-            transformed: self.transformed.as_ref(),
+            transformed: self.transformed.as_ref().map(|(outputs, _)| outputs),
+            transformed_labels: self.transformed.as_ref().map_or(&[], |(_, labels)| labels),
             seed,
             ..Bank::of(&self.outputs, &self.labels)
         }

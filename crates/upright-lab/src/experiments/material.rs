@@ -101,6 +101,8 @@ fn one_tap(outputs: &Outputs, tap: usize) -> Outputs {
 pub(super) struct Material {
     bank: Vec<(Outputs, Option<Outputs>)>,
     labels: Vec<u32>,
+    /// The classes of the transformed copies.
+    copied: Vec<u32>,
     head: Option<Head>,
     pub(super) taps: Vec<String>,
     /// Held-out inputs, upright and transformed, to tune on.
@@ -128,11 +130,12 @@ impl Material {
         Ok(Material {
             bank: (0..taps)
                 .map(|t| {
-                    let copies = filled.transformed.as_ref().map(|o| one_tap(o, t));
+                    let copies = filled.transformed.as_ref().map(|(o, _)| one_tap(o, t));
                     (one_tap(&filled.outputs, t), copies)
                 })
                 .collect(),
             labels: filled.labels,
+            copied: filled.transformed.map_or_else(Vec::new, |(_, labels)| labels),
             head: model.head().cloned(),
             taps: model.taps().iter().map(|t| t.name.clone()).collect(),
             tuning: seen(&task.held, tuning.samples, 43)?,
@@ -147,6 +150,7 @@ impl Material {
         let bank = Bank {
             head: self.head.as_ref().filter(|_| tap == 0),
             transformed: transformed.as_ref(),
+            transformed_labels: &self.copied,
             seed: self.seed,
             ..Bank::of(outputs, &self.labels)
         };

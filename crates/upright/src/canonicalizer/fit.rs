@@ -21,11 +21,11 @@ use crate::role::Role;
 use crate::router::Models;
 use crate::score::{self, Bank, Lessons, Needs};
 use crate::seed;
-use crate::space::Space;
 use crate::tensor::Matrix;
 
-/// Bank samples of which transformed copies are made for scores that learn from them.
-const COPIES: usize = 2000;
+/// Bank samples of which transformed copies are made for scores that learn from them and leave
+/// their number open.
+pub(super) const COPIES: usize = 2000;
 
 /// Most bank samples that teach a score which views to believe.
 const JUDGED: usize = 20_000;
@@ -226,10 +226,10 @@ impl Config {
             let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());
             (bank.outputs, bank.labels) = run_rows(&c.model, data, rows, &read, watch)?;
             report.notes.extend(few(&score.name, &needs, &bank.labels, &c.model));
-            if needs.transformed
-                && let Some(copies) = self.copies(&c.model, data, rows, &c.space, watch)?
-            {
-                bank.transformed = Some(taps.for_score(&copies)?.into_owned());
+            if needs.transformed {
+                let most = if needs.copies > 0 { needs.copies } else { COPIES };
+                (bank.transformed, bank.transformed_labels) =
+                    self.copies(&c, data, rows, most, &read, watch)?;
             }
         }
         let head = c.model.head().filter(|_| taps.head());
@@ -239,6 +239,7 @@ impl Config {
             labels: &bank.labels,
             head,
             transformed: bank.transformed.as_ref(),
+            transformed_labels: &bank.transformed_labels,
             lessons: bank.lessons.as_ref(),
             seed: self.seed,
         };
@@ -311,26 +312,30 @@ impl Config {
         (bank, held)
     }
 
-    /// What the model makes of transformed copies of some bank samples.
+    /// What the model makes of transformed copies of some bank samples, at most so many, as `read`
+    /// takes it, and their classes.
     pub(super) fn copies(
         &self,
-        model: &Model,
+        c: &Canonicalizer,
         data: &dyn Dataset,
         rows: &[usize],
-        space: &Space,
+        most: usize,
+        read: &dyn Fn(Outputs) -> Result<Outputs>,
         watch: &mut dyn Watch,
-    ) -> Result<Option<Outputs>> {
+    ) -> Result<(Option<Outputs>, Vec<u32>)> {
         let mut outputs: Option<Outputs> = None;
-        let (some, _) = evenly(rows, COPIES.min(rows.len()));
+        let mut labels = Vec::new();
+        let (some, _) = evenly(rows, most.min(rows.len()));
         watch.phase("copies", some.len());
         for rows in some.chunks(chunk(data.signal())) {
             let loaded = data.read(rows)?;
             let copies =
-                copies::transformed_copies(&loaded.batch, space, &self.resample, self.seed)?;
-            extend(&mut outputs, model.run(&copies)?)?;
+                copies::transformed_copies(&loaded.batch, &c.space, &self.resample, self.seed)?;
+            extend(&mut outputs, read(c.model.run(&copies)?)?)?;
+            labels.extend(loaded.rows.iter().map(|&row| data.label(row).unwrap_or_default()));
             watch.advance(rows.len());
         }
-        Ok(outputs)
+        Ok((outputs, labels))
     }
 }
 
@@ -340,6 +345,7 @@ struct Samples {
     outputs: Option<Outputs>,
     labels: Vec<u32>,
     transformed: Option<Outputs>,
+    transformed_labels: Vec<u32>,
     lessons: Option<Lessons>,
 }
 

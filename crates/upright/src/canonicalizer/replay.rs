@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use super::fit::{Watch, extend, run_rows};
+use super::fit::{COPIES, Watch, extend, run_rows};
 use super::fitted::Fitted;
 use super::held::Held;
 use super::{Canonicalizer, Config};
@@ -63,6 +63,8 @@ pub(super) struct Replay {
     bank: Outputs,
     /// Of transformed copies of some of the bank.
     copies: Option<Outputs>,
+    /// The classes of the copies.
+    copied: Vec<u32>,
     labels: Vec<u32>,
     head: Option<Head>,
     inputs: Vec<Input>,
@@ -88,7 +90,7 @@ impl Replay {
         let (outputs, labels) = run_rows(&c.model, bank.0, bank.1, &Ok, watch)?;
         let none = || Outputs { logits: Matrix::zeros(0, c.model.classes()), features: vec![] };
         let outputs = outputs.unwrap_or_else(none);
-        let transformed = config.copies(&c.model, bank.0, bank.1, &c.space, watch)?;
+        let (transformed, copied) = config.copies(c, bank.0, bank.1, COPIES, &Ok, watch)?;
         let proposer =
             config.proposer(c, bank.0, bank.1, copies::usual(c.model.signal()), watch)?;
         let c = &Canonicalizer {
@@ -98,6 +100,7 @@ impl Replay {
         let mut replay = Replay {
             bank: outputs,
             copies: transformed,
+            copied,
             labels,
             head: c.model.head().cloned(),
             inputs: Vec::new(),
@@ -192,6 +195,7 @@ impl Objective for Replay {
             &Bank {
                 head: self.head.as_ref().filter(|_| tap == 0),
                 transformed: copies.as_ref(),
+                transformed_labels: &self.copied,
                 seed: self.seed,
                 ..Bank::of(&outputs, &self.labels)
             },

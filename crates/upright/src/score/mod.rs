@@ -45,6 +45,7 @@ mod softmax;
 mod trust_score;
 mod vim;
 mod weibull;
+mod wrong;
 
 /// A fitted score.
 pub trait Score: Send + Sync + std::fmt::Debug {
@@ -140,6 +141,8 @@ pub struct Bank<'a> {
     pub head: Option<&'a Head>,
     /// Outputs of transformed samples, for the few scores and options that learn from them.
     pub transformed: Option<&'a Outputs>,
+    /// The true class of each of them, where it is known.
+    pub transformed_labels: &'a [u32],
     /// Views of other samples, for scores that learn which views to believe.
     pub lessons: Option<&'a Lessons>,
     /// Seed of everything random in a fit.
@@ -150,7 +153,15 @@ impl<'a> Bank<'a> {
     /// Outputs and labels alone.
     #[doc(hidden)]
     pub fn of(outputs: &'a Outputs, labels: &'a [u32]) -> Self {
-        Bank { outputs, labels, head: None, transformed: None, lessons: None, seed: 0 }
+        Bank {
+            outputs,
+            labels,
+            head: None,
+            transformed: None,
+            transformed_labels: &[],
+            lessons: None,
+            seed: 0,
+        }
     }
 }
 
@@ -245,6 +256,8 @@ pub struct Needs {
     pub labels: bool,
     /// Outputs of transformed samples.
     pub transformed: bool,
+    /// Most transformed samples that it learns from; 0 leaves their number open.
+    pub copies: usize,
     /// Of how many inputs it learns by views that the proposer led to; such a score needs no
     /// bank of its own. 0 if it learns from the bank.
     pub lessons: usize,
@@ -314,6 +327,7 @@ pub const TABLE: &[Kind<Make>] = &[
     trust_score::KIND,
     fisher::KIND,
     pc_knn_fisher::KIND,
+    wrong::KIND,
     judge::KIND,
     external::KIND,
 ];

@@ -157,7 +157,7 @@ fn tuned_parts_keep_limits_too() {
         c.report().calibrated_on
     };
     let tuned_on = tuned.config.tuned_on;
-    assert_eq!(tuned_on, 60);
+    assert!((1..=60).contains(&tuned_on), "{tuned_on}");
     assert_ne!(tuned.config.part(Role::Score), untuned.part(Role::Score), "nothing was tuned");
     assert_eq!(calibrated(&untuned), calibrated(&Config { tuned_on, ..untuned }) + tuned_on);
     let pool = Pool::of(&Config { tuned_on: 0, ..tuned.config });

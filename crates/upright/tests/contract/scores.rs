@@ -35,6 +35,8 @@ struct World {
     labels: Vec<u32>,
     head: Head,
     transformed: Outputs,
+    /// Other classes than the model says: it is wrong on all that is transformed.
+    others: Vec<u32>,
     inputs: Outputs,
     centres: Matrix,
     second: Matrix,
@@ -75,7 +77,9 @@ impl World {
         let transformed = make(&labels[..20], 2.0);
         let inputs = make(&labels[..12], 0.9);
         let lessons = lessons(&outputs, &labels, &transformed);
-        World { outputs, labels, head, transformed, inputs, centres, second, lessons }
+        let other = |label: u32| (label + 1) % CLASSES as u32;
+        let others = transformed.labels().into_iter().map(other).collect();
+        World { outputs, labels, head, transformed, others, inputs, centres, second, lessons }
     }
 
     /// The world as a score reads it: one with an energy network sees what that says alone.
@@ -107,6 +111,7 @@ impl World {
             labels: &self.labels,
             head: Some(&self.head),
             transformed: Some(&self.transformed),
+            transformed_labels: &self.others,
             lessons: Some(&self.lessons),
             seed: 11,
         }

@@ -13,8 +13,10 @@ pub(super) const RAW: usize = 6;
 const WIDTH: usize = NUMBERS + RAW + 1;
 /// Small penalties, so that numbers that never vary do no harm.
 const PENALTY: f64 = 1.0;
-/// Most accuracy, in points, that stopping earlier may cost on the lessons.
-const COST: f64 = 0.5;
+/// By how much of itself the error on the lessons may grow for stopping earlier, and by how many
+/// points at most: where few are wrong, views are few anyway.
+const SHARE: f64 = 0.03;
+const COST: f64 = 0.75;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,7 +150,7 @@ impl Stack {
     }
 
     /// The least log-odds at which the first view that has them may end the search: answers on
-    /// the candidates are at most [`COST`] worse than they can be.
+    /// the candidates are at most [`SHARE`] of their error, and [`COST`], worse than they can be.
     fn stop(&self, by_input: &[&[Candidate]]) -> f64 {
         let odds: Vec<Vec<(f64, bool)>> = by_input
             .iter()
@@ -176,7 +178,8 @@ impl Stack {
             .map(|sure| (sure, right(sure)))
             .collect();
         let best = tried.iter().map(|t| t.1).fold(0.0, f64::max);
-        let allowed = COST / 100.0 * by_input.len() as f64;
+        let all = by_input.len() as f64;
+        let allowed = (SHARE * (all - best)).min(COST / 100.0 * all);
         let found = tried.iter().find(|(_, right)| *right >= best - allowed);
         found.map_or(f64::INFINITY, |(sure, _)| *sure)
     }

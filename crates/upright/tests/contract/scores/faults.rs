@@ -53,6 +53,7 @@ fn what_a_score_needs_is_named_when_it_is_missing() {
             labels: if needs.labels { &world.labels } else { &[] },
             head: needs.head.then_some(&world.head),
             transformed: needs.transformed.then_some(&world.transformed),
+            transformed_labels: &world.others,
             lessons: None,
             seed: 0,
         };
