@@ -15,8 +15,8 @@ const WIDTH: usize = NUMBERS + RAW + 1;
 const PENALTY: f64 = 1.0;
 /// By how much of itself the error on the lessons may grow for stopping earlier, and by how many
 /// points at most: where few are wrong, views are few anyway.
-const SHARE: f64 = 0.03;
-const COST: f64 = 0.75;
+const SHARE: f64 = 0.04;
+const COST: f64 = 0.9;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
