@@ -75,10 +75,12 @@ fn checked_nodes(
     known: &HashMap<&str, &TensorProto>,
     rounds: i64,
 ) -> Result<(), String> {
+    let made = nodes.iter().flat_map(|n| n.output.iter().map(move |o| (o.as_str(), n))).collect();
+    let known = &Known { stored: known, made };
     for node in nodes {
         let called = || node.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(node.out());
         let within = if node.op() == "Loop" {
-            let count = node.arg(0).and_then(|count| whole(known.get(count)?));
+            let count = node.arg(0).and_then(|count| whole(known.stored.get(count)?));
             match count.as_deref() {
                 Some(&[n]) if (0..=rounds).contains(&n) => rounds / n.max(1),
                 _ => {
@@ -102,8 +104,36 @@ fn checked_nodes(
     Ok(())
 }
 
+/// What is known of a graph's tensors before it runs.
+struct Known<'a> {
+    stored: &'a HashMap<&'a str, &'a TensorProto>,
+    /// The node that makes a tensor.
+    made: HashMap<&'a str, &'a NodeProto>,
+}
+
+impl Known<'_> {
+    /// The whole numbers of a tensor that are stored, also where others, which are only known
+    /// when the graph runs, stand between them. At most `left` tensors are looked at.
+    fn parts(&self, name: &str, left: &mut usize) -> Vec<i64> {
+        if let Some(stored) = self.stored.get(name) {
+            return whole(stored).unwrap_or_default();
+        }
+        let Some(node) = self.made.get(name).filter(|_| *left > 0) else { return vec![] };
+        *left -= 1;
+        let count = match node.op() {
+            "Concat" | "Mul" => node.input.len(),
+            "Unsqueeze" | "Squeeze" | "Reshape" | "Identity" | "Cast" => 1,
+            _ => 0,
+        };
+        node.input.iter().take(count).flat_map(|part| self.parts(part, left)).collect()
+    }
+}
+
+/// How many tensors the numbers of a size are followed through.
+const FOLLOWED: usize = 64;
+
 /// What of a node is beyond any use.
-fn too_large(node: &NodeProto, known: &HashMap<&str, &TensorProto>) -> Option<String> {
+fn too_large(node: &NodeProto, known: &Known<'_>) -> Option<String> {
     for a in &node.attribute {
         let most = match a.name.as_deref() {
             Some("kernel_shape" | "strides" | "dilations" | "output_padding") => WINDOW,
@@ -114,19 +144,19 @@ fn too_large(node: &NodeProto, known: &HashMap<&str, &TensorProto>) -> Option<St
             return Some(format!("{} of {far}", a.name.as_deref().unwrap_or_default()));
         }
     }
-    let stored = |i: usize| known.get(node.arg(i)?).copied();
-    let dims = |i: usize| whole(stored(i)?);
+    let stored = |i: usize| known.stored.get(node.arg(i)?).copied();
+    let dims = |i: usize| Some(known.parts(node.arg(i)?, &mut { FOLLOWED }));
     let product = |v: Vec<i64>| v.iter().map(|d| (*d as f64).abs()).product::<f64>();
     let numbers = match node.op() {
         "ConstantOfShape" => product(dims(0)?),
         "Expand" | "Tile" | "OneHot" => product(dims(1)?),
         "Resize" => match dims(3) {
-            Some(sizes) => product(sizes),
-            None => Constant::read(stored(2)?)?.data.iter().map(|s| f64::from(*s)).product(),
+            Some(sizes) if !sizes.is_empty() => product(sizes),
+            _ => Constant::read(stored(2)?)?.data.iter().map(|s| f64::from(*s)).product(),
         },
         "Upsample" => Constant::read(stored(1)?)?.data.iter().map(|s| f64::from(*s)).product(),
         "Range" => {
-            let [from, to, step] = [0, 1, 2].map(|i| dims(i)?.first().map(|v| *v as f64));
+            let [from, to, step] = [0, 1, 2].map(|i| whole(stored(i)?)?.first().map(|v| *v as f64));
             ((to? - from?) / step?).abs()
         }
         "Pad" => {
@@ -160,6 +190,29 @@ mod tests {
         let pad = node("Pad", &["x", "s"], "y");
         assert_eq!(of(vec![pad.clone()], &[0, 0, 1, 1]), Ok(()));
         assert!(of(vec![pad], &[0, i64::MIN]).unwrap_err().contains("pads of -9"));
+    }
+
+    /// A size of which one number is only known when the graph runs.
+    #[test]
+    fn sizes_are_followed_through_what_joins_them() {
+        let of = |n: i64| {
+            let nodes = vec![
+                node("Shape", &["x"], "open"),
+                node("Concat", &["stored", "open"], "joined"),
+                node("Cast", &["joined"], "size"),
+                node("Expand", &["x", "size"], "y"),
+            ];
+            check(&build::model(&[0, 2], nodes, vec![shape("stored", &[n])]))
+        };
+        assert_eq!(of(1 << 20), Ok(()));
+        assert_eq!(of(1 << 35).unwrap_err(), "node `/y` (Expand) asks for 34359738368 numbers");
+        let mut nodes = vec![node("Expand", &["x", "c63"], "y")];
+        let name = |i: usize| if i == 0 { "x".into() } else { format!("c{i}") };
+        nodes.extend((1..64).map(|i| {
+            let from = name(i - 1);
+            node("Concat", &[from.as_str(); 4], &name(i))
+        }));
+        assert_eq!(check(&build::model(&[0, 2], nodes, vec![])), Ok(()));
     }
 
     #[test]
