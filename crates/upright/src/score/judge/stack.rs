@@ -15,8 +15,8 @@ const WIDTH: usize = NUMBERS + RAW + 1;
 const PENALTY: f64 = 1.0;
 /// By how much of itself the error on the lessons may grow for stopping earlier, and by how many
 /// points at most: where few are wrong, views are few anyway.
-const SHARE: f64 = 0.04;
-const COST: f64 = 0.9;
+const SHARE: f64 = 0.05;
+const COST: f64 = 1.0;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -172,8 +172,8 @@ impl Stack {
                 })
                 .count() as f64
         };
-        let tried: Vec<(f64, f64)> = (0..60)
-            .map(|step| 0.5 + 0.15 * f64::from(step))
+        let tried: Vec<(f64, f64)> = (0..180)
+            .map(|step| 0.5 + 0.05 * f64::from(step))
             .chain([f64::INFINITY])
             .map(|sure| (sure, right(sure)))
             .collect();
