@@ -150,6 +150,8 @@ fn too_large(node: &NodeProto, known: &Known<'_>) -> Option<String> {
     let numbers = match node.op() {
         "ConstantOfShape" => product(dims(0)?),
         "Expand" | "Tile" | "OneHot" => product(dims(1)?),
+        // Nothing that large can be reshaped, but other sizes are worked out from it.
+        "Reshape" => dims(1)?.iter().map(|d| (*d as f64).abs().max(1.0)).product(),
         "Resize" => match dims(3) {
             Some(sizes) if !sizes.is_empty() => product(sizes),
             _ => Constant::read(stored(2)?)?.data.iter().map(|s| f64::from(*s)).product(),
@@ -205,6 +207,12 @@ mod tests {
             check(&build::model(&[0, 2], nodes, vec![shape("stored", &[n])]))
         };
         assert_eq!(of(1 << 20), Ok(()));
+        let reshaped = |dims: &[i64]| {
+            let nodes = vec![node("Reshape", &["x", "dims"], "y")];
+            check(&build::model(&[0, 2], nodes, vec![shape("dims", dims)]))
+        };
+        assert_eq!(reshaped(&[0, -1, 512]), Ok(()));
+        assert!(reshaped(&[0, 1 << 40]).unwrap_err().contains("asks for 1099511627776 numbers"));
         assert_eq!(of(1 << 35).unwrap_err(), "node `/y` (Expand) asks for 34359738368 numbers");
         let mut nodes = vec![node("Expand", &["x", "c63"], "y")];
         let name = |i: usize| if i == 0 { "x".into() } else { format!("c{i}") };
