@@ -141,7 +141,7 @@ fn what_must_fail_fails_before_the_expensive_pass() {
 }
 
 #[test]
-fn a_verdict_on_few_samples_says_how_many_would_do() {
+fn a_verdict_on_few_samples_names_a_closed_gate() {
     let folder = ready(200);
     let ran = upright(folder.path(), &[FIT, &["--gate", "never"]].concat());
     said(
@@ -149,7 +149,7 @@ fn a_verdict_on_few_samples_says_how_many_would_do() {
         0,
         &[
             "too few samples to say",
-            "more held-out samples would tell",
+            "the gate stays closed",
             "without the gate",
             "a view of lower energy is found for",
             "--held-out DATA",
