@@ -141,6 +141,18 @@ fn what_must_fail_fails_before_the_expensive_pass() {
 }
 
 #[test]
+fn a_verdict_on_few_samples_says_how_many_would_do() {
+    let folder = ready(200);
+    let ran = upright(folder.path(), &[FIT, &["--search", "random"]].concat());
+    said(
+        &ran,
+        0,
+        &["too few samples to say", "broken of 16; about", "more held-out samples would tell"],
+    );
+    assert!(!ran.err.contains("upright predict"), "{}", ran.err);
+}
+
+#[test]
 fn a_verdict_on_few_samples_names_a_closed_gate() {
     let folder = ready(200);
     let ran = upright(folder.path(), &[FIT, &["--gate", "never"]].concat());
