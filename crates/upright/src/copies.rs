@@ -97,6 +97,32 @@ pub(crate) fn random_poses(batch: &Batch, space: &Space, seed: u64) -> Vec<Vec<f
     (0..batch.len()).map(pose).collect()
 }
 
+/// The copies of [`transformed_copies`], of some kinds: which one is told by the number of the
+/// input's row.
+pub(crate) fn of_kinds(
+    kinds: &[Kind],
+    (batch, rows): (&Batch, &[usize]),
+    space: &Space,
+    resample: &Resample,
+    seed: u64,
+) -> Result<Batch<'static>> {
+    let poses = random_poses(batch, space, seed);
+    let size = batch.signal().size();
+    let mut made = vec![0.0; batch.data().len()];
+    for (k, kind) in kinds.iter().enumerate() {
+        let own: Vec<usize> = (0..rows.len()).filter(|&i| rows[i] % kinds.len() == k).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let under: Vec<Vec<f32>> = own.iter().map(|&i| poses[i].clone()).collect();
+        let copies = kind.copies(&batch.select(&own), &under, space, resample, seed)?;
+        for (from, &to) in own.iter().enumerate() {
+            made[to * size..(to + 1) * size].copy_from_slice(copies.item(from));
+        }
+    }
+    Batch::new(batch.signal(), made)
+}
+
 /// Copies under tiny poses, resampled as transformed copies are.
 pub(crate) fn jittered(
     batch: &Batch,
@@ -137,6 +163,20 @@ fn copied(
 mod tests {
     use super::*;
     use crate::space::SpaceConfig;
+
+    /// White pictures of rows 5, 6 and 7: only the second is of the kind without corners.
+    #[test]
+    fn kinds_go_by_the_number_of_the_row() {
+        let space = SpaceConfig::parse("rotate=44..46").unwrap().build().unwrap();
+        let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 3 * 32 * 32]).unwrap();
+        let kinds = [Kind::Inner, Kind::Plain, Kind::Plain];
+        let made =
+            of_kinds(&kinds, (&white, &[5, 6, 7]), &space, &Resample::default(), 1).unwrap();
+        let dark = |i: usize| made.item(i).iter().filter(|v| **v < 0.9).count();
+        assert!(dark(0) > 50 && dark(1) == 0 && dark(2) > 50);
+        let plain = transformed_copies(&white, &space, &Resample::default(), 1).unwrap();
+        assert_eq!(made.item(2), plain.item(2));
+    }
 
     #[test]
     fn inner_copies_show_nothing_outside() {

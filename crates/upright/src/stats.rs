@@ -38,15 +38,26 @@ impl Share {
     /// Centre `(p + z^2 / 2n) / (1 + z^2 / n)`, half-width
     /// `z / (1 + z^2 / n) sqrt(p (1 - p) / n + z^2 / 4 n^2)`, z = 1.96 (Wilson 1927).
     pub fn interval(&self) -> (f64, f64) {
+        let (low, high) = self.wilson(Z);
+        (100.0 * low, 100.0 * high)
+    }
+
+    /// The share, 0..1, with about one standard error on top: the upper end of the Wilson
+    /// interval at z = 1, which leaves room even where nothing was hit.
+    pub(crate) fn cautious(&self) -> f64 {
+        self.wilson(1.0).1
+    }
+
+    fn wilson(&self, z: f64) -> (f64, f64) {
         if self.of == 0 {
-            return (0.0, 100.0);
+            return (0.0, 1.0);
         }
-        let (n, z) = (self.of as f64, Z);
+        let n = self.of as f64;
         let p = self.hits as f64 / n;
         let shrink = 1.0 + z * z / n;
         let centre = (p + z * z / (2.0 * n)) / shrink;
         let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-        (100.0 * (centre - half).max(0.0), 100.0 * (centre + half).min(1.0))
+        ((centre - half).max(0.0), (centre + half).min(1.0))
     }
 }
 
@@ -188,6 +199,13 @@ mod tests {
         let (low, high) = Share { hits: 8, of: 10 }.interval();
         assert!((low - 49.02).abs() < 0.01 && (high - 94.33).abs() < 0.01, "{low} {high}");
         assert_eq!(Share { hits: 0, of: 0 }.interval(), (0.0, 100.0));
+    }
+
+    /// With z = 1, none of 60 may be (1/120 + 1/120) / (1 + 1/60) = 1/61.
+    #[test]
+    fn a_cautious_share_of_nothing_is_small_but_not_nought() {
+        assert!((Share { hits: 0, of: 60 }.cautious() - 1.0 / 61.0).abs() < 1e-12);
+        assert!(Share { hits: 0, of: 6000 }.cautious() < 2e-4);
     }
 
     /// Pairs (u, t) of {1, 2} x {2, 3}: wins 1<2, 1<3, 2<3 and one tie: 3.5 of 4.

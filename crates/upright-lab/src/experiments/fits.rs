@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use upright::internal::artifact::write_whole;
 use upright::internal::canonicalizer::States;
 use upright::score::{self, Bank};
 use upright::{
     Artifact, Batch, Canonicalizer, Config, Dataset, FitData, FitReport, Model, Outputs, Part,
-    Role, Silent, Tap, TuneConfig, TuneWatch,
+    Role, Silent, Tap, TuneConfig, TuneWatch, Watch,
 };
 
 use super::rows::Rows;
@@ -88,7 +89,9 @@ impl Lab {
         }
         let start = Instant::now();
         let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };
-        let c = config.fit(model, &data, &mut Silent)?;
+        let kept = format!("phase-{}-{}", task.name, self.program());
+        let mut phases = Phases(self.cache().join(kept));
+        let c = config.fit(model, &data, &mut phases)?;
         let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
         c.save(path.with_extension("upright"))?;
         let bytes = c.to_bytes()?.len() as u64;
@@ -165,6 +168,25 @@ impl Lab {
         folder(&cache)?;
         let hash: String = hasher.finalize().to_hex().chars().take(24).collect();
         Ok(cache.join(format!("{what}-{}-{hash}", task.name)))
+    }
+}
+
+/// Keeps what the last fit of a task has learnt from copies: fits that differ in later parts
+/// begin with it.
+struct Phases(PathBuf);
+
+impl Watch for Phases {
+    fn phase(&mut self, _: &str, _: usize) {}
+
+    fn advance(&mut self, _: usize) {}
+
+    fn keep(&mut self, phase: &str, bytes: &[u8]) {
+        // Without it the phase is done again.
+        let _ = write_whole(&self.0.with_extension(phase), bytes);
+    }
+
+    fn kept(&mut self, phase: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.0.with_extension(phase)).ok()
     }
 }
 

@@ -7,7 +7,7 @@ use super::held::{Given, Held, calibrating};
 use super::plan::{self, Plan};
 use super::prove::prove;
 use super::report::Transforms;
-use super::resume::Phases;
+use super::resume::Phase;
 use super::supply::Supply;
 use super::{Canonicalizer, Config, FitReport, check_external, space_for};
 use crate::copies;
@@ -29,10 +29,6 @@ pub(super) const COPIES: usize = 2000;
 
 /// Most bank samples that teach a score which views to believe.
 const JUDGED: usize = 20_000;
-
-/// Phases that may be kept.
-const PROPOSER: &str = "copies";
-const SCORE: &str = "lessons";
 
 /// Is told how long work goes on.
 pub trait Watch {
@@ -195,15 +191,15 @@ impl Config {
         } else {
             (Vec::new(), rows.to_vec())
         };
-        let phases = Phases::of(self, &c.model, from)?;
+        let [copied, taught] = Phase::both(self, &c.model, from, (&proposing, plan.copies))?;
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
-        if let Some((state, notes)) = phases.kept(watch, PROPOSER) {
+        if let Some((state, notes)) = copied.kept(watch) {
             c.fitted.proposer = proposer::load(self.part(Role::Proposer), &state, &c.space)?.into();
             report.notes = notes;
         } else {
             c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
             report.notes.extend(c.fitted.proposer.note());
-            phases.keep(watch, PROPOSER, &c.fitted.proposer.state(), &report.notes);
+            copied.keep(watch, &c.fitted.proposer.state(), &report.notes);
         }
         if c.fitted.proposer.silent()
             && let Some(other) = self.searching()
@@ -213,7 +209,7 @@ impl Config {
             found.notes.extend(report.notes.iter().map(said));
             return Ok((c, found));
         }
-        if let Some((state, notes)) = phases.kept(watch, SCORE) {
+        if let Some((state, notes)) = taught.kept(watch) {
             c.fitted.score = score::load(score, &state)?.into();
             report.notes = notes;
             return Ok((c, report));
@@ -245,7 +241,7 @@ impl Config {
         };
         c.fitted.score = score::fit(score, &bank)?.into();
         report.notes.extend(c.fitted.score.note());
-        phases.keep(watch, SCORE, &c.fitted.score.state(), &report.notes);
+        taught.keep(watch, &c.fitted.score.state(), &report.notes);
         Ok((c, report))
     }
 

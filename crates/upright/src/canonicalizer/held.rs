@@ -3,7 +3,7 @@
 use super::Canonicalizer;
 use super::fit::evenly;
 use super::measure::Posed;
-use crate::copies::jittered;
+use crate::copies::{Kind, jittered, of_kinds};
 use crate::dataset::{Dataset, Loaded, chunk};
 use crate::error::Result;
 use crate::tensor::Batch;
@@ -53,7 +53,8 @@ impl Held<'_> {
         upright.chain(self.transformed.chunks(count).map(kind(false)))
     }
 
-    /// Inputs and their classes.
+    /// Inputs and their classes. Copies of photographs are of several kinds, or a gate would only
+    /// know those with corners.
     pub(super) fn read(
         &self,
         c: &Canonicalizer,
@@ -61,7 +62,16 @@ impl Held<'_> {
         rows: &[usize],
     ) -> Result<(Batch<'static>, Vec<Option<u32>>)> {
         let side = self.side(upright);
-        let Loaded { batch, rows } = side.read(c, rows)?;
+        let kinds = Kind::of(c.fitted.proposer.pooled());
+        let Loaded { batch, rows } = match side.copies.filter(|_| kinds.len() > 1) {
+            Some(seed) => {
+                let Loaded { batch, rows } = side.data.read(rows)?;
+                let resample = &c.config.resample;
+                let batch = of_kinds(kinds, (&batch, &rows), &c.space, resample, seed)?;
+                Loaded { batch, rows }
+            }
+            None => side.read(c, rows)?,
+        };
         Ok((batch, side.labels(&rows)))
     }
 

@@ -8,62 +8,82 @@ use super::fit::{BankRows, Watch};
 use crate::error::Result;
 use crate::model::Model;
 use crate::pack::{self, Packed};
+use crate::role::Role;
 use crate::state::State;
 
 /// Rows whose content tells data sets apart.
 const LOOKED_AT: usize = 16;
 
-/// What phases are kept for: a fit of one config for one model on some rows. Only those in
-/// which parts learn from copies or lessons take long enough.
-pub(super) struct Phases {
+/// A phase that may be kept for fits of which it would be the same. Only those in which parts
+/// learn from copies or lessons take long enough.
+pub(super) struct Phase {
+    name: &'static str,
     key: Option<String>,
 }
 
-impl Phases {
-    pub(super) fn of(config: &Config, model: &Model, from: &BankRows) -> Result<Self> {
+impl Phase {
+    /// Those of a fit of one config for one model on some rows: the proposer learns from
+    /// `copies` copies of `proposing`, whatever the other parts are; then the score from lessons.
+    pub(super) fn both(
+        config: &Config,
+        model: &Model,
+        from: &BankRows,
+        (proposing, copies): (&[usize], usize),
+    ) -> Result<[Self; 2]> {
+        let names = ["copies", "lessons"];
         if !from.resumes || config.searching().is_none() {
-            return Ok(Phases { key: None });
+            return Ok(names.map(|name| Phase { name, key: None }));
         }
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
-        hasher.update(serde_json::to_string(config).unwrap_or_default().as_bytes());
-        hasher.update(model.fingerprint().as_bytes());
-        hasher.update(serde_json::to_string(&model.options()).unwrap_or_default().as_bytes());
+        let mut common = blake3::Hasher::new();
+        common.update(env!("CARGO_PKG_VERSION").as_bytes());
+        common.update(model.fingerprint().as_bytes());
+        common.update(serde_json::to_string(&model.options()).unwrap_or_default().as_bytes());
         if let Some(energy) = model.external() {
-            hasher.update(energy.fingerprint().as_bytes());
-            hasher.update(energy.preprocess().to_string().as_bytes());
-        }
-        for &row in from.rows {
-            hasher.update(&(row as u64).to_le_bytes());
-            hasher.update(&from.data.label(row).unwrap_or(u32::MAX).to_le_bytes());
+            common.update(energy.fingerprint().as_bytes());
+            common.update(energy.preprocess().to_string().as_bytes());
         }
         let step = from.rows.len().div_ceil(LOOKED_AT).max(1);
         let some: Vec<usize> = from.rows.iter().copied().step_by(step).collect();
         let given = from.given.map(|g| (g.data, g.rows.iter().copied().take(1).collect()));
         for (data, rows) in [(from.data, some)].into_iter().chain(given) {
-            hasher.update(&(data.len() as u64).to_le_bytes());
+            common.update(&(data.len() as u64).to_le_bytes());
             for value in data.read(&rows)?.batch.data() {
-                hasher.update(&value.to_le_bytes());
+                common.update(&value.to_le_bytes());
             }
         }
-        Ok(Phases { key: Some(hasher.finalize().to_hex().to_string()) })
+        let key = |settings: serde_json::Result<String>, rows: &[usize]| {
+            let mut hasher = common.clone();
+            hasher.update(settings.unwrap_or_default().as_bytes());
+            for &row in rows {
+                hasher.update(&(row as u64).to_le_bytes());
+                hasher.update(&from.data.label(row).unwrap_or(u32::MAX).to_le_bytes());
+            }
+            Some(hasher.finalize().to_hex().to_string())
+        };
+        let Config { space, resample, seed, .. } = config;
+        let proposer = (config.part(Role::Proposer), space, resample, seed, copies);
+        let [first, second] = names;
+        Ok([
+            Phase { name: first, key: key(serde_json::to_string(&proposer), proposing) },
+            Phase { name: second, key: key(serde_json::to_string(config), from.rows) },
+        ])
     }
 
-    /// What a phase has left, and its notes.
-    pub(super) fn kept(&self, watch: &mut dyn Watch, phase: &str) -> Option<(State, Vec<String>)> {
+    /// What it has left, and its notes.
+    pub(super) fn kept(&self, watch: &mut dyn Watch) -> Option<(State, Vec<String>)> {
         let key = self.key.as_ref()?;
-        let (state, words) = pack::read(&watch.kept(phase)?)?;
+        let (state, words) = pack::read(&watch.kept(self.name)?)?;
         let notes = serde_json::from_str(words.get("notes")?).ok()?;
         let same =
             words.get("key") == Some(key) && words.get("digest") == Some(&digest(&packed(&state)));
         if !same {
             return None;
         }
-        watch.resumed(phase);
+        watch.resumed(self.name);
         Some((state, notes))
     }
 
-    pub(super) fn keep(&self, watch: &mut dyn Watch, phase: &str, state: &State, notes: &[String]) {
+    pub(super) fn keep(&self, watch: &mut dyn Watch, state: &State, notes: &[String]) {
         let Some(key) = &self.key else { return };
         let packed = packed(state);
         let words = HashMap::from([
@@ -72,7 +92,7 @@ impl Phases {
             ("notes".to_string(), serde_json::to_string(notes).unwrap_or_default()),
         ]);
         if let Ok(bytes) = pack::file(&packed, words) {
-            watch.keep(phase, &bytes);
+            watch.keep(self.name, &bytes);
         }
     }
 }

@@ -6,11 +6,15 @@ use super::risk::Limit;
 use super::tradeoff::{Best, Point, best, sweep, thresholds};
 use super::{Calibration, Case, Look, sorted};
 use crate::error::{Error, Result};
+use crate::stats::Share;
 
 /// Upright inputs from which on every fourth chooses how improvements are measured.
 const MANY: usize = 200;
 /// Points of accuracy that may be lost for searching less.
 const SAVING: f64 = 0.1;
+/// Points of accuracy by which the quantile scale must do better: it is the best of many margins
+/// and thresholds on few inputs, so that less may be chance.
+const CLEAR: f64 = 1.0;
 
 /// Threshold and margin with the best accuracy at a share of transformed inputs that keep a
 /// limit on what upright inputs lose. The `never` end always qualifies.
@@ -62,7 +66,7 @@ pub(super) fn choose(
     };
     let by_margin = many
         .then(|| best(&pilot, share, |p| p.cautious_drop() <= limit.drop))
-        .filter(|by_margin| by_margin.value > by_difference + SAVING);
+        .filter(|by_margin| by_margin.value > by_difference + CLEAR);
     let kept = |p: &&Point| p.tau == f32::INFINITY || limit.kept(p.harmed, p.mended, n);
     let (scale, floor, points) = if let Some(Best { margin, .. }) = by_margin {
         let scale = Scale::new(margin, &pilot);
@@ -84,12 +88,14 @@ pub(super) fn choose(
     Ok(Margin::new(chosen.tau, scale).noting(note))
 }
 
-/// The share of upright inputs, 0..1, that change their class where the accuracy at a share of
-/// transformed inputs is best; 0 without inputs.
+/// The share of upright inputs, 0..1, that may change their class where the accuracy at a share
+/// of transformed inputs is best, with a standard error on top; 0 without inputs. Few inputs
+/// would otherwise promise more than the gate they stand for can keep.
 fn changed(cases: &Calibration, share: f64) -> f64 {
+    let of = cases.upright.len();
     let points = differences(cases, f32::NEG_INFINITY);
-    let best = finest(points.iter(), share, 0.0).map_or(0, |p| p.harmed + p.mended);
-    best as f64 / cases.upright.len().max(1) as f64
+    let hits = finest(points.iter(), share, 0.0).map_or(0, |p| p.harmed + p.mended);
+    if of == 0 { 0.0 } else { Share { hits, of }.cautious() }
 }
 
 /// Levels that are tested.
@@ -247,6 +253,23 @@ mod tests {
         assert!(gate.tau().is_infinite() && gate.tau() > 0.0);
         let note = gate.note().unwrap();
         assert!(note.contains("more samples would not lift it"), "{note}");
+    }
+
+    /// Of 240 upright inputs, the 60 that choose change nothing; one of the 180 that test is
+    /// spoilt. The 1.7 points that none of 180 would promise (0.983^180 = 0.046) have no room for
+    /// it, and the gate would close.
+    #[test]
+    fn a_limit_from_few_inputs_leaves_room_for_chance() {
+        let mut upright = vec![case(1.0, 0.5, (7, 7), 7); 240];
+        upright[0] = case(3.0, 0.0, (7, 8), 7);
+        let transformed: Vec<Case> =
+            (0..100u8).map(|i| case(2.0 + f32::from(i) / 100.0, 0.5, (8, 7), 7)).collect();
+        let calibration = Calibration { upright: &upright, transformed: &transformed };
+        let limit = Limit { drop: 1.0, confidence: 0.9, gives: true };
+        assert!(!limit.suited(180, 0.0).kept(1, 0, 180));
+        let gate = choose("best-mix", &calibration, 0.5, limit).unwrap();
+        let opened = transformed.iter().filter(|c| gate.search(c.raw)).count();
+        assert!(opened > 90, "{opened} of 100 at {}", gate.tau());
     }
 
     /// 100 upright inputs of which none is spoilt promise 3 points, not 1: 0.97^100 = 0.048.

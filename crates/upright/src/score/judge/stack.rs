@@ -16,7 +16,7 @@ const PENALTY: f64 = 1.0;
 /// By how much of itself the error on the lessons may grow for stopping earlier, and by how many
 /// points at most: where few are wrong, views are few anyway.
 const SHARE: f64 = 0.05;
-const COST: f64 = 1.0;
+const COST: f64 = 0.75;
 
 /// The numbers of a view.
 #[derive(Debug, Clone, Copy, PartialEq)]
