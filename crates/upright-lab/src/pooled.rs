@@ -11,6 +11,10 @@
 //!   pools leave them out, whatever their x and y are.
 //! - clouds `(x, y, z)`: centred on the mean point and divided by the root mean
 //!   square coordinate. Kernels of size 1 make the order of points irrelevant.
+//! - invariants of clouds: prepared as clouds, then each row holds numbers that no rotation
+//!   changes: how far out its point lies, how it lies to the second and third moments of the
+//!   cloud, and how many of some points, the [`ANCHORS`], lie about as far from it as each of
+//!   [`SHELLS`] distances.
 
 use crate::onnx_write::{Attribute, Graph};
 
@@ -20,6 +24,15 @@ pub(crate) const STEP_GAIN: f32 = 4.0;
 /// Added to squares before the root, so that a single point has a size.
 pub(crate) const TINY: f32 = 1e-12;
 
+/// The first points of a cloud, to which the others are compared: all would take long.
+pub(crate) const ANCHORS: usize = 128;
+/// Distances at which anchors are counted: [`SHELL`] apart, blurred by [`BLUR`].
+pub(crate) const SHELLS: usize = 12;
+pub(crate) const SHELL: f32 = 0.4;
+pub(crate) const BLUR: f32 = 0.3;
+/// Mean square distance of prepared points from their centre: products are divided by it.
+pub(crate) const SPREAD: f32 = 3.0;
+
 /// What the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
@@ -27,6 +40,9 @@ pub(crate) enum Rows {
     Strokes,
     /// Point clouds.
     Cloud,
+    /// Point clouds, whatever their rotation.
+    #[cfg_attr(not(any(test, feature = "train")), allow(dead_code))] // made by training only
+    Invariants,
 }
 
 impl Rows {
@@ -35,6 +51,7 @@ impl Rows {
         match self {
             Rows::Strokes => 6,
             Rows::Cloud => 3,
+            Rows::Invariants => 5 + SHELLS,
         }
     }
 }
@@ -81,7 +98,14 @@ impl Network {
         graph.weights("tiny", &[], &[TINY]);
         match self.rows {
             Rows::Strokes => strokes(&mut graph, self.length),
-            Rows::Cloud => cloud(&mut graph, self.length),
+            Rows::Cloud => {
+                cloud(&mut graph, self.length);
+                graph.node("Identity", &["place"], "rows", &[]);
+            }
+            Rows::Invariants => {
+                cloud(&mut graph, self.length);
+                invariants(&mut graph, self.length);
+            }
         }
         graph.node("Transpose", &["rows"], "channels", &[("perm", Attribute::Ints(&[0, 2, 1]))]);
         let mut x = "channels".to_string();
@@ -106,7 +130,7 @@ impl Network {
                 graph.node("Squeeze", &["count", "axis2"], "count.flat", &[]);
                 graph.node("Div", &["total", "count.flat"], "mean", &[]);
             }
-            Rows::Cloud => graph.node("ReduceMean", &[&x], "mean", &over),
+            Rows::Cloud | Rows::Invariants => graph.node("ReduceMean", &[&x], "mean", &over),
         }
         graph.node("Concat", &["largest", "mean"], "features", &[("axis", Attribute::Int(1))]);
         graph.weights("fc.weight", &[classes, features], &self.weight);
@@ -174,7 +198,7 @@ fn strokes(graph: &mut Graph, length: usize) {
     graph.node("Concat", &["place", "step", "start", "used"], "rows", &columns);
 }
 
-/// From `points` to `rows`.
+/// From `points` to `place`.
 fn cloud(graph: &mut Graph, length: usize) {
     graph.input("points", &[length, 3]);
     graph.node("ReduceMean", &["points"], "middle", &[("axes", Attribute::Ints(&[1]))]);
@@ -182,7 +206,64 @@ fn cloud(graph: &mut Graph, length: usize) {
     graph.node("Mul", &["centred", "centred"], "squares", &[]);
     graph.node("ReduceMean", &["squares"], "square", &[("axes", Attribute::Ints(&[1, 2]))]);
     scaled(graph);
-    graph.node("Identity", &["place"], "rows", &[]);
+}
+
+/// From `place` to `rows` that no rotation changes.
+fn invariants(graph: &mut Graph, length: usize) {
+    graph.weights("nought", &[], &[0.0]);
+    graph.weights("two", &[], &[2.0]);
+    graph.weights("spread", &[], &[SPREAD]);
+    graph.weights("number", &[], &[length as f32]);
+    graph.weights("narrow", &[], &[-0.5 / (BLUR * BLUR)]);
+    for (name, value) in [("first", 0), ("last", ANCHORS.min(length) as i64), ("second", 1)] {
+        graph.integers(name, &[value]);
+    }
+    graph.integers("third", &[2]);
+    let swap = [("perm", Attribute::Ints(&[0, 2, 1]))];
+    let mean = [("axes", Attribute::Ints(&[2])), ("keepdims", Attribute::Int(1))];
+    graph.node("Slice", &["place", "first", "last", "second"], "anchors", &[]);
+    graph.node("Transpose", &["anchors"], "across", &swap);
+    graph.node("MatMul", &["place", "across"], "products", &[]);
+
+    graph.node("Mul", &["place", "place"], "place.squares", &[]);
+    graph.node("ReduceSum", &["place.squares", "third"], "out", &[]);
+    graph.node("Div", &["out", "spread"], "out.square", &[]);
+    graph.node("Sqrt", &["out.square"], "radius", &[]);
+
+    graph.node("Div", &["products", "spread"], "along", &[]);
+    graph.node("Mul", &["along", "along"], "along2", &[]);
+    graph.node("ReduceMean", &["along2"], "moment2", &mean);
+    graph.node("Mul", &["along2", "along"], "along3", &[]);
+    graph.node("ReduceMean", &["along3"], "moment3", &mean);
+    graph.node("Transpose", &["place"], "place.across", &swap);
+    graph.node("MatMul", &["place.across", "place"], "sums", &[]);
+    graph.node("Div", &["sums", "number"], "covariance", &[]);
+    graph.node("MatMul", &["place", "covariance"], "drawn", &[]);
+    graph.node("Mul", &["drawn", "drawn"], "drawn.squares", &[]);
+    graph.node("ReduceSum", &["drawn.squares", "third"], "drawn.sum", &[]);
+    graph.node("Div", &["drawn.sum", "spread"], "drawn.out", &[]);
+
+    graph.node("Mul", &["across", "across"], "across.squares", &[]);
+    graph.node("ReduceSum", &["across.squares", "second"], "across.out", &[]);
+    graph.node("Add", &["out", "across.out"], "both.out", &[]);
+    graph.node("Mul", &["products", "two"], "products2", &[]);
+    graph.node("Sub", &["both.out", "products2"], "apart.raw", &[]);
+    graph.node("Max", &["apart.raw", "nought"], "apart.square", &[]);
+    graph.node("Sqrt", &["apart.square"], "apart", &[]);
+    let mut rows: Vec<String> =
+        ["radius", "out.square", "moment2", "moment3", "drawn.out"].map(String::from).into();
+    for shell in 0..SHELLS {
+        let name = |part: &str| format!("shell{shell}{part}");
+        graph.weights(&name(".at"), &[], &[shell as f32 * SHELL]);
+        graph.node("Sub", &["apart", &name(".at")], &name(".off"), &[]);
+        graph.node("Mul", &[&name(".off"), &name(".off")], &name(".square"), &[]);
+        graph.node("Mul", &[&name(".square"), "narrow"], &name(".power"), &[]);
+        graph.node("Exp", &[&name(".power")], &name(".near"), &[]);
+        graph.node("ReduceMean", &[&name(".near")], &name(""), &mean);
+        rows.push(name(""));
+    }
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    graph.node("Concat", &rows, "rows", &[("axis", Attribute::Int(2))]);
 }
 
 /// From `centred` and the mean `square` to `place`.
@@ -190,4 +271,52 @@ fn scaled(graph: &mut Graph) {
     graph.node("Add", &["square", "tiny"], "square.safe", &[]);
     graph.node("Sqrt", &["square.safe"], "size", &[]);
     graph.node("Div", &["centred", "size"], "place", &[]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use upright::{Batch, Map, Model, ModelOptions, Resample, Signal, View, warp};
+
+    /// Weights that follow from their place.
+    fn spread(count: usize) -> Vec<f32> {
+        (0..count).map(|i| ((i * 37 % 101) as f32 / 101.0 - 0.5) / 4.0).collect()
+    }
+
+    #[test]
+    fn a_network_of_invariants_does_not_see_a_rotation() {
+        let (length, width) = (160, 8);
+        let channels = Rows::Invariants.channels();
+        let conv = Conv {
+            shape: [width, channels, 1],
+            weight: spread(width * channels),
+            bias: vec![0.1; width],
+        };
+        let network = Network {
+            rows: Rows::Invariants,
+            length,
+            convs: vec![conv],
+            weight: spread(3 * 2 * width),
+            bias: vec![0.0; 3],
+        };
+        let bytes = network.onnx(&[("task", "classification"), ("signal", "cloud")]);
+        let model = Model::from_bytes("invariants", &bytes, &ModelOptions::default()).unwrap();
+        let points = |salt: f32| -> Vec<f32> {
+            (0..3 * length).map(|i| (salt * i as f32).sin() * (1 + i % 3) as f32).collect()
+        };
+        let clouds =
+            Batch::new(Signal::Cloud { points: length }, [points(1.7), points(2.9)].concat());
+        let clouds = clouds.unwrap();
+        let (s, c) = 0.7f32.sin_cos();
+        let map = Map::Space([c, -s, 0.0, s * c, c * c, -s, s * s, s * c, c]);
+        let views = [0, 1].map(|item| View { item, map });
+        let turned = warp(&clouds, &views, &Resample::default()).unwrap();
+        assert!((turned.item(0)[0] - clouds.item(0)[0]).abs() > 1e-3);
+        let logits = |batch: &Batch| model.run(batch).unwrap().logits.data().to_vec();
+        let (before, after) = (logits(&clouds), logits(&turned));
+        for (a, b) in before.iter().zip(&after) {
+            assert!((a - b).abs() < 1e-4, "{before:?} {after:?}");
+        }
+        assert!((before[0] - before[3]).abs() > 1e-3, "other clouds look different: {before:?}");
+    }
 }

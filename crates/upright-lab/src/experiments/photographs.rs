@@ -1,5 +1,6 @@
-//! Natural images under rotation: exact quarter turns, any angle with the
-//! corners black, any angle cropped to where there are no corners.
+//! Natural images under rotation: exact quarter turns; any angle before the centre
+//! is cut out, so that corners are black where they show; any angle cropped to where
+//! there are no corners.
 //!
 //! The paper's rows look at 17 equally spaced angles with a random offset (all
 //! four exact turns where there are only those) and take the view of lowest
@@ -56,7 +57,7 @@ impl Turned {
     fn about(self) -> &'static str {
         match self {
             Turned::Quarters => "exact quarter turns, the upright one among them",
-            Turned::Corners => "any angle, black corners",
+            Turned::Corners => "any angle before the centre is cut out, black corners",
             Turned::Inner => "any angle, cropped to where there are no corners",
             Turned::SiScore => "SI-Score: rotated objects on upright backgrounds",
         }
@@ -71,7 +72,7 @@ impl Turned {
 const TEST: u64 = 44;
 /// Photographs that are worked on at a time.
 const TOGETHER: usize = 32;
-/// The side of squares from which corner-free crops are taken.
+/// The side of squares that are turned by any angle before their centre is cut out.
 const LARGE: usize = 256;
 const ANGLES: usize = 17;
 const AVERAGED: usize = 16;
@@ -122,9 +123,9 @@ impl Test {
     fn new(lab: &Lab, task: &Task, turned: Turned) -> Result<Option<Self>, String> {
         let count = lab.scale.inputs;
         let rows = match turned {
-            Turned::Inner => Some(task.judged_at(LARGE, lab.folders(), count)?),
+            Turned::Corners | Turned::Inner => Some(task.judged_at(LARGE, lab.folders(), count)?),
             Turned::SiScore => si_score(task, lab.folders(), count)?,
-            _ => Some(task.judged(count)),
+            Turned::Quarters => Some(task.judged(count)),
         };
         let Some(rows) = rows else { return Ok(None) };
         let space = SpaceConfig::parse(turned.space()).and_then(|s| s.build());
@@ -165,17 +166,19 @@ impl Test {
                 (0..batch.len()).map(|item| View { item, map: map(item) }).collect();
             warp(&batch, &views, &resample)
         };
-        if self.turned != Turned::Inner {
+        if self.turned == Turned::Quarters {
             let turned = under(&turn)?;
             return Ok(vec![(0, batch), (1, turned)]);
         }
-        // The view's own square, turned by any angle, must lie within the picture.
-        let by = LARGE as f32 / (side as f32 * std::f32::consts::SQRT_2);
-        let inner = |map: Map| match map {
+        // Without corners, the view's own square, turned by any angle, must lie within the
+        // picture.
+        let inner = LARGE as f32 / (side as f32 * std::f32::consts::SQRT_2);
+        let by = if self.turned == Turned::Inner { inner } else { 1.0 };
+        let drawn = |map: Map| match map {
             Map::Plane(m) => Map::Plane(m.map(|v| v * by)),
             solid @ Map::Space(_) => solid,
         };
-        let both = [under(&|_| inner(Map::IDENTITY))?, under(&|item| inner(turn(item)))?];
+        let both = [under(&|_| drawn(Map::IDENTITY))?, under(&|item| drawn(turn(item)))?];
         let [upright, turned] = both.map(|batch| centre(&batch, side));
         Ok(vec![(0, upright?), (1, turned?)])
     }

@@ -5,6 +5,8 @@
 //! close to exact between them. The largest of a channel's eight turns is its
 //! feature. Written out, every group convolution is a plain one, so that the file is
 //! a residual network like the others.
+//!
+//! Of clouds, numbers that no rotation changes ([`crate::pooled`]) are seen instead.
 
 use burn::module::{Module, Param};
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear, LinearConfig};
@@ -14,10 +16,11 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use upright::Signal;
 
 use super::RealSettings;
-use super::augmented::classifier;
+use super::augmented::{CLOUD, classifier};
 use super::course::Network;
 use super::examples::Examples;
 use super::net::{Body, Layer, images, numbers, scales};
+use super::pooled_net::CloudNet;
 use crate::resnet::Conv;
 
 /// Turns of a whole one.
@@ -32,10 +35,11 @@ const RING: [usize; TURNS] = [0, 1, 2, 5, 8, 7, 6, 3];
 /// Trains it.
 pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
     let examples = Examples::open(settings)?;
-    if !matches!(examples.signal(), Signal::Image { .. }) {
-        return Err("this network takes images; give mnist or emnist".into());
-    }
     let outputs = examples.classes();
+    if let Signal::Cloud { points } = examples.signal() {
+        let make = |device: &Device| CloudNet::invariant(points, &CLOUD, outputs, device);
+        return classifier(settings, "equivariant", &CLOUD, &examples, make);
+    }
     let make = |device: &Device| Turning::new(outputs, device);
     classifier(settings, "equivariant", &WIDTHS, &examples, make)
 }

@@ -8,7 +8,9 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
 use super::net::{numbers, scales};
-use crate::pooled::{Conv, Network, Rows, STEP_GAIN, TINY};
+use crate::pooled::{
+    ANCHORS, BLUR, Conv, Network, Rows, SHELL, SHELLS, SPREAD, STEP_GAIN, TINY,
+};
 
 /// The network in training.
 #[derive(Module, Debug)]
@@ -53,6 +55,7 @@ impl PooledNet {
         let (mut x, used) = match rows {
             Rows::Strokes => strokes(input),
             Rows::Cloud => cloud(input),
+            Rows::Invariants => invariants(input),
         };
         for unit in &self.units {
             x = relu(unit.norm.forward(unit.conv.forward(x))) * used.clone();
@@ -97,23 +100,44 @@ impl Unit {
 pub(super) struct CloudNet {
     net: PooledNet,
     points: usize,
+    /// Whether it sees numbers that no rotation changes.
+    invariant: bool,
 }
 
 impl CloudNet {
     /// Untrained, as [`PooledNet::new`].
     pub(super) fn new(points: usize, widths: &[usize], outputs: usize, device: &Device) -> Self {
-        CloudNet { net: PooledNet::new(Rows::Cloud, widths, 1, outputs, device), points }
+        CloudNet {
+            net: PooledNet::new(Rows::Cloud, widths, 1, outputs, device),
+            points,
+            invariant: false,
+        }
+    }
+
+    /// The same, of numbers that no rotation changes.
+    pub(super) fn invariant(
+        points: usize,
+        widths: &[usize],
+        outputs: usize,
+        device: &Device,
+    ) -> Self {
+        let net = PooledNet::new(Rows::Invariants, widths, 1, outputs, device);
+        CloudNet { net, points, invariant: true }
+    }
+
+    fn rows(&self) -> Rows {
+        if self.invariant { Rows::Invariants } else { Rows::Cloud }
     }
 }
 
 impl super::course::Network for CloudNet {
     fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
         let [count, _] = items.dims();
-        self.net.forward(Rows::Cloud, items.reshape([count, self.points, 3]))
+        self.net.forward(self.rows(), items.reshape([count, self.points, 3]))
     }
 
     fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        Ok(self.net.fold(Rows::Cloud, self.points)?.onnx(properties))
+        Ok(self.net.fold(self.rows(), self.points)?.onnx(properties))
     }
 }
 
@@ -143,4 +167,58 @@ fn cloud(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
     let centred = input.clone() - input.mean_dim(1);
     let square = (centred.clone() * centred.clone()).mean_dim(1).mean_dim(2);
     ((centred / (square + TINY).sqrt()).swap_dims(1, 2), used)
+}
+
+/// As [`cloud`], with numbers that no rotation changes; [`crate::pooled`] says which.
+fn invariants(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
+    let (place, used) = cloud(input);
+    let [_, _, length] = place.dims();
+    let across = place.clone().narrow(2, 0, ANCHORS.min(length));
+    let place = place.swap_dims(1, 2);
+    let products = place.clone().matmul(across.clone());
+    let out = (place.clone() * place.clone()).sum_dim(2);
+    let along = products.clone() / SPREAD;
+    let along2 = along.clone() * along.clone();
+    let covariance = place.clone().swap_dims(1, 2).matmul(place.clone()) / length as f32;
+    let drawn = place.matmul(covariance);
+    let mut rows = vec![
+        (out.clone() / SPREAD).sqrt(),
+        out.clone() / SPREAD,
+        along2.clone().mean_dim(2),
+        (along2 * along).mean_dim(2),
+        (drawn.clone() * drawn).sum_dim(2) / SPREAD,
+    ];
+    let apart = out + (across.clone() * across).sum_dim(1) - products * 2.0;
+    let apart = apart.clamp_min(0.0).sqrt();
+    for shell in 0..SHELLS {
+        let off = apart.clone() - shell as f32 * SHELL;
+        rows.push((off.clone() * off * (-0.5 / (BLUR * BLUR))).exp().mean_dim(2));
+    }
+    (Tensor::cat(rows, 2).swap_dims(1, 2), used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::course::Network;
+    use super::*;
+    use burn::tensor::TensorData;
+    use upright::{Batch, Model, ModelOptions, Signal};
+
+    /// What is trained and what is written give the same logits.
+    #[test]
+    fn a_written_network_of_invariants_is_the_trained_one() {
+        let device = Device::flex();
+        device.seed(5);
+        let net = CloudNet::invariant(150, &[8, 16], 4, &device);
+        let points: Vec<f32> = (0..2 * 450).map(|i| libm::sinf(i as f32 * 1.3)).collect();
+        let items = Tensor::<2>::from_data(TensorData::new(points.clone(), [2, 450]), &device);
+        let trained = numbers(net.outputs(items)).unwrap();
+        let bytes = net.onnx(&[("task", "classification"), ("signal", "cloud")]).unwrap();
+        let model = Model::from_bytes("cloud", &bytes, &ModelOptions::default()).unwrap();
+        let batch = Batch::new(Signal::Cloud { points: 150 }, points).unwrap();
+        let written = model.run(&batch).unwrap().logits;
+        for (a, b) in trained.iter().zip(written.data()) {
+            assert!((a - b).abs() < 1e-3, "{trained:?} {:?}", written.data());
+        }
+    }
 }
