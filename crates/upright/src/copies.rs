@@ -170,8 +170,7 @@ mod tests {
         let space = SpaceConfig::parse("rotate=44..46").unwrap().build().unwrap();
         let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 3 * 32 * 32]).unwrap();
         let kinds = [Kind::Inner, Kind::Plain, Kind::Plain];
-        let made =
-            of_kinds(&kinds, (&white, &[5, 6, 7]), &space, &Resample::default(), 1).unwrap();
+        let made = of_kinds(&kinds, (&white, &[5, 6, 7]), &space, &Resample::default(), 1).unwrap();
         let dark = |i: usize| made.item(i).iter().filter(|v| **v < 0.9).count();
         assert!(dark(0) > 50 && dark(1) == 0 && dark(2) > 50);
         let plain = transformed_copies(&white, &space, &Resample::default(), 1).unwrap();

@@ -8,9 +8,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
 use super::net::{numbers, scales};
-use crate::pooled::{
-    ANCHORS, BLUR, Conv, Network, Rows, SHELL, SHELLS, SPREAD, STEP_GAIN, TINY,
-};
+use crate::pooled::{ANCHORS, BLUR, Conv, Network, Rows, SHELL, SHELLS, SPREAD, STEP_GAIN, TINY};
 
 /// The network in training.
 #[derive(Module, Debug)]
