@@ -15,8 +15,6 @@ use crate::warp::{Resample, View, warp};
 
 /// Most proposals made.
 const MOST: usize = 16;
-/// Most of them where poses are told alone.
-const POSES: usize = 3;
 /// Cells of one class closer than this are one proposal; of different classes, than this.
 const SAME: f32 = 2.6;
 const OTHER: f32 = 1.1;
@@ -98,9 +96,9 @@ impl<'a> Known<'a> {
         let score = |class: usize, cell: usize| {
             learned.score(reading, class, cell) + learned.pooled * over[cell]
         };
-        // Without scores of their own, classes share their poses, of which few more are enough.
+        // Without scores of their own, classes share their poses, of which one more is enough.
         let (classes, most) = match learned.targets {
-            Targets::Poses => (1, POSES),
+            Targets::Poses => (1, 1),
             Targets::Joint | Targets::Apart => (learned.classes, MOST),
         };
         let mut order: Vec<(f32, usize, usize)> = (0..classes)
