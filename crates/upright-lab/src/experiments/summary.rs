@@ -111,6 +111,7 @@ fn traffic(all: &All) -> Vec<Claim> {
     FOUR.iter().filter_map(claim).collect()
 }
 
+/// Of photographs, where both sides were measured.
 fn turned(all: &All) -> Vec<Claim> {
     let lines = all(PHOTOGRAPHS);
     let claim = |name: &str| {
@@ -120,7 +121,7 @@ fn turned(all: &All) -> Vec<Claim> {
         let best = ["tta transformed", "energy transformed", "pc-knn-mix transformed"]
             .iter()
             .filter_map(|count| percent(&views, count))
-            .fold(f64::NEG_INFINITY, f64::max);
+            .reduce(f64::max)?;
         let text = format!(
             "photographs, {name}: ours, gated, is above TTA, energy and PC-kNN Mix on turned ones"
         );
