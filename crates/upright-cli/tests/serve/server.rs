@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -138,6 +139,8 @@ pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
     log: Arc<Mutex<Vec<Value>>>,
+    /// Reads the log; ends with the server.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -167,13 +170,13 @@ impl Server {
         };
         let log = Arc::new(Mutex::new(Vec::new()));
         let own = log.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 let json = serde_json::from_str(&line).unwrap_or(Value::String(line));
                 own.lock().unwrap().push(json);
             }
         });
-        let server = Server { child, address, log };
+        let server = Server { child, address, log, reader: Some(reader) };
         wait_for("ready", || get(server.address, "/v2/health/ready").status == 200);
         server
     }
@@ -204,9 +207,13 @@ impl Server {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// Waits for its end, and gives its exit code.
+    /// Waits for its end and for the end of its log, and gives its exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        let code = self.child.wait().unwrap().code();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        code
     }
 
     /// Memory that it holds, in MiB; `None` where the system does not tell.
