@@ -18,6 +18,8 @@ use super::scale::Scale;
 use super::tasks::Task;
 use super::{Lab, folder};
 
+/// A hash of the sources that fits follow from.
+const FITTED_BY: &str = env!("UPRIGHT_FITTED_BY");
 /// Rows of a bank that the classifier sees at a time.
 const CHUNK: usize = 256;
 /// Bank samples of which transformed copies are made for scores that learn from them and leave
@@ -89,7 +91,7 @@ impl Lab {
         }
         let start = Instant::now();
         let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };
-        let kept = format!("phase-{}-{}", task.name, self.program());
+        let kept = format!("phase-{}-{}", task.name, &FITTED_BY[..16]);
         let mut phases = Phases(self.cache().join(kept));
         let c = config.fit(model, &data, &mut phases)?;
         let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
@@ -156,7 +158,7 @@ impl Lab {
             task.name,
             &task.hashes[0],
             &task.hashes[1],
-            self.program(),
+            FITTED_BY,
             &scale,
             &json(&|| serde_json::to_string(settings)),
             &json(&|| serde_json::to_string(&model.options())),

@@ -10,6 +10,7 @@ mod answers;
 mod chart;
 mod detectors;
 mod fits;
+mod fresh;
 mod gating;
 mod landscape;
 mod ledger;
@@ -65,6 +66,7 @@ pub(crate) const TABLE: &[Experiment] = &[
     parts::EXPERIMENT,
     orbit::EXPERIMENT,
     traffic::EXPERIMENT,
+    fresh::EXPERIMENT,
     trained::EXPERIMENT,
     detectors::EXPERIMENT,
     searches::EXPERIMENT,
@@ -129,8 +131,6 @@ pub(crate) struct Lab {
     experiment: &'static str,
     ledger: Ledger,
     commit: String,
-    /// A hash of this program: what it fitted is not another one's.
-    program: String,
     again: bool,
     /// Words of what is measured; all if there are none.
     only: Vec<String>,
@@ -196,7 +196,6 @@ impl Lab {
             experiment,
             ledger: Ledger::open(out, experiment)?,
             commit: commit(),
-            program: program()?,
             again: false,
             only: Vec::new(),
         })
@@ -249,7 +248,6 @@ impl Lab {
             out: self.out.clone(),
             ledger: Ledger::open(&self.out, self.experiment)?,
             commit: self.commit.clone(),
-            program: self.program.clone(),
             only: self.only.clone(),
             ..*self
         })
@@ -267,10 +265,6 @@ impl Lab {
     /// Where what was fitted is kept.
     pub(crate) fn cache(&self) -> PathBuf {
         self.out.join("cache")
-    }
-
-    pub(crate) fn program(&self) -> &str {
-        &self.program
     }
 }
 
@@ -294,12 +288,6 @@ fn commit() -> String {
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".into() };
     let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
     if changed.is_none_or(|c| c.is_empty()) { head } else { head + "+" }
-}
-
-fn program() -> Result<String, String> {
-    let path = std::env::current_exe().map_err(|e| e.to_string())?;
-    let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(tasks::short(&blake3::hash(&bytes)))
 }
 
 /// Makes a folder.

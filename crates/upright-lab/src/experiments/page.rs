@@ -189,14 +189,21 @@ pub(crate) fn views(lines: &[&Line], prefix: &str) -> String {
     if up == tr { up } else { format!("{up} / {tr}") }
 }
 
-/// Points gained over the bare classifier on the same inputs, with the 95 % interval, of the
-/// first run.
+/// Points gained over the bare classifier on the same inputs, with the 95 % interval of one
+/// run; means over runs.
 pub(crate) fn gain(lines: &[&Line], name: &str) -> String {
-    let Some(paired) = lines.iter().find_map(|l| l.found.paired.get(name)) else {
-        return "–".into();
+    let of = |part: &dyn Fn(&upright::Paired) -> f64| {
+        let values: Vec<f64> =
+            lines.iter().filter_map(|l| Some(part(l.found.paired.get(name)?))).collect();
+        mean(&values).map(|m| m.0)
     };
-    let (low, high) = paired.interval();
-    format!("{:+.1} ({low:+.1}..{high:+.1})", rounded(paired.gain(), 1))
+    let [gain, low, high] = [
+        of(&|p: &upright::Paired| p.gain()),
+        of(&|p: &upright::Paired| p.interval().0),
+        of(&|p: &upright::Paired| p.interval().1),
+    ];
+    let (Some(gain), Some(low), Some(high)) = (gain, low, high) else { return "–".into() };
+    format!("{:+.1} ({low:+.1}..{high:+.1})", rounded(gain, 1))
 }
 
 /// Numbers of the paper, upright / transformed.

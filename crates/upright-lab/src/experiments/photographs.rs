@@ -114,9 +114,13 @@ struct Test {
 /// Some photographs.
 struct Few {
     /// By the number of their kind: upright, turned.
-    kinds: Vec<(usize, Batch<'static>)>,
+    kinds: Kinds,
+    /// What undoes the turn of each, where it is known.
+    back: Vec<Map>,
     labels: Vec<u32>,
 }
+
+type Kinds = Vec<(usize, Batch<'static>)>;
 
 impl Test {
     /// `None` if there are no such photographs.
@@ -141,26 +145,28 @@ impl Test {
         for rows in all.chunks(TOGETHER) {
             let loaded = self.rows.read(rows)?;
             let labels = loaded.rows.iter().filter_map(|&r| self.rows.label(r)).collect();
-            tell(Few { kinds: self.made(loaded.batch, side)?, labels })?;
+            let back = (0..loaded.batch.len())
+                .filter(|_| self.turned != Turned::SiScore)
+                .filter_map(|item| self.turn(&loaded.batch, item).inverse());
+            tell(Few { back: back.collect(), kinds: self.made(loaded.batch, side)?, labels })?;
         }
         Ok(())
     }
 
+    /// How a photograph is turned.
+    fn turn(&self, batch: &Batch, item: usize) -> Map {
+        let mut rng = seed::stream(seed::of_content(TEST, batch.item(item)));
+        let unit: Vec<f32> = (0..self.space.cube()).map(|_| seed::unit(&mut rng)).collect();
+        self.space.map(&self.space.draw(&unit))
+    }
+
     /// The photographs as the classifier takes them, upright and turned.
-    fn made(
-        &self,
-        batch: Batch<'static>,
-        side: usize,
-    ) -> upright::Result<Vec<(usize, Batch<'static>)>> {
+    fn made(&self, batch: Batch<'static>, side: usize) -> upright::Result<Kinds> {
         if self.turned == Turned::SiScore {
             return Ok(vec![(1, batch)]);
         }
         let resample = Resample { clamp: true, ..Resample::default() };
-        let turn = |item: usize| {
-            let mut rng = seed::stream(seed::of_content(TEST, batch.item(item)));
-            let unit: Vec<f32> = (0..self.space.cube()).map(|_| seed::unit(&mut rng)).collect();
-            self.space.map(&self.space.draw(&unit))
-        };
+        let turn = |item: usize| self.turn(&batch, item);
         let under = |map: &dyn Fn(usize) -> Map| {
             let views: Vec<View> =
                 (0..batch.len()).map(|item| View { item, map: map(item) }).collect();
@@ -238,6 +244,9 @@ impl Tally {
             found.right(&format!("vanilla {word}"), &alone, &alone);
             for (name, answers) in self.names.iter().zip(&self.answers) {
                 let own = &answers[kind];
+                if own.labels.is_empty() {
+                    continue;
+                }
                 found.right(&format!("{name} {word}"), &right(&own.labels), &alone);
                 found.number(&format!("{name} {word} evaluations"), own.mean());
             }
@@ -257,7 +266,7 @@ fn by_views(lab: &Lab, task: &Task, test: &Test) -> upright::Result<Found> {
         parts.iter().map(|p| filled.score(p, &model, lab.seed)).collect::<Result<_, _>>()?;
     let scores: Vec<&dyn Score> = scores.iter().map(AsRef::as_ref).collect();
     let mut found = Found::of(&(&parts, test.turned.space(), ANGLES, AVERAGED));
-    let mut tally = Tally::new(&["energy", "pc-knn-mix", "knn-mix", "tta"]);
+    let mut tally = Tally::new(&["energy", "pc-knn-mix", "knn-mix", "tta", "undone", "quarter"]);
     test.each(side(&model), |few| {
         tally.labels.extend(&few.labels);
         for (kind, batch) in &few.kinds {
@@ -273,11 +282,27 @@ fn by_views(lab: &Lab, task: &Task, test: &Test) -> upright::Result<Found> {
             }
             let even = |_: usize| angles(&test.space, AVERAGED, 0.0);
             tally.add(kind, 3, averaged(&model, &test.space, batch, even)?);
+            for (at, nearest) in [(4, false), (5, true)] {
+                if kind == 1 && few.back.len() == batch.len() {
+                    let told = few.back.iter().map(|map| if nearest { quarter(map) } else { *map });
+                    let views = told.enumerate().map(|(item, map)| View { item, map });
+                    let views: Vec<View> = views.collect();
+                    let labels = model.run(&warp(batch, &views, &Resample::default())?)?.labels();
+                    tally.add(kind, at, Answers { evaluations: labels.len(), labels });
+                }
+            }
         }
         Ok(())
     })?;
     tally.into(&mut found);
     Ok(found)
+}
+
+/// The quarter turn that is nearest to a rotation.
+fn quarter(map: &Map) -> Map {
+    let Map::Plane([a, _, _, c, ..]) = *map else { return *map };
+    let (a, c) = if a.abs() >= c.abs() { (a.signum(), 0.0) } else { (0.0, c.signum()) };
+    Map::Plane([a, -c, 0.0, c, a, 0.0])
 }
 
 /// Equally spaced poses; of quarter turns all.
@@ -324,8 +349,10 @@ fn ours(lab: &Lab, task: &Task, test: &Test, left: &Left) -> upright::Result<Fou
     Ok(found)
 }
 
-const METHODS: [(&str, &str, &str); 7] = [
+const METHODS: [(&str, &str, &str); 9] = [
     ("views", "vanilla", "Vanilla"),
+    ("views", "undone", "the true turn undone"),
+    ("views", "quarter", "undone but for less than an eighth of a turn"),
     ("views", "tta", "TTA, 16 angles (4 quarters)"),
     ("views", "energy", "Energy, 17 angles (4 quarters)"),
     ("views", "knn-mix", "kNN Mix, 17 angles (4 quarters)"),
@@ -387,4 +414,22 @@ fn show(lines: &[Line], page: &mut Page) {
          are of other data and classifiers: vanilla 38.8 | 48.0, TTA-16 49.5 | 54.9, energy \
          51.4 | 48.3, PC-kNN 57.9 | 60.7.",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 80 degrees are nearest to 90, -170 to 180.
+    #[test]
+    fn a_rotation_has_its_nearest_quarter() {
+        let turn = |degrees: f32| {
+            let (s, c) = (libm::sinf(degrees.to_radians()), libm::cosf(degrees.to_radians()));
+            Map::Plane([c, -s, 0.0, s, c, 0.0])
+        };
+        for (from, to) in [(80.0, [0.0, -1.0, 1.0, 0.0]), (-170.0, [-1.0, 0.0, 0.0, -1.0])] {
+            let Map::Plane([a, b, _, c, d, _]) = quarter(&turn(from)) else { unreachable!() };
+            assert_eq!([a, b, c, d], to);
+        }
+    }
 }

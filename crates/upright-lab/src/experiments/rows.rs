@@ -45,6 +45,13 @@ impl Rows {
         Rows { data: self.data.clone(), rows }
     }
 
+    /// Those that are not among some others.
+    pub(crate) fn without(&self, others: &Rows) -> Self {
+        let taken: std::collections::BTreeSet<usize> = others.rows.iter().copied().collect();
+        let left = self.rows.iter().copied().filter(|row| !taken.contains(row));
+        Rows { data: self.data.clone(), rows: left.collect() }
+    }
+
     /// All of them, with their classes.
     pub(crate) fn load(&self) -> upright::Result<(Batch<'static>, Vec<u32>)> {
         let Loaded { batch, rows } = self.data.read(&self.rows)?;
@@ -124,6 +131,7 @@ mod tests {
         assert_eq!(read(&all.half(1)), [1.0, 3.0, 5.0]);
         assert_eq!(read(&all.half(0)), [0.0, 2.0, 4.0, 6.0]);
         assert_eq!(read(&all.half(0).some(2)), [0.0, 4.0]);
+        assert_eq!(read(&all.half(0).without(&all.some(3))), [6.0]);
         assert_eq!(all.half(0).read(&[2, 9, 0]).unwrap().rows, [2, 0]);
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use upright::internal::canonicalizer::transformed_copies;
 use upright::{
-    Batch, Model, ModelOptions, Overrides, Resample, Samples, SpaceConfig, Tap, samples,
+    Batch, Dataset, Model, ModelOptions, Overrides, Resample, Samples, SpaceConfig, Tap, samples,
 };
 
 use super::rows::Rows;
@@ -175,6 +175,24 @@ impl Task {
             let _ = self.test.set(Test::new(upright, transformed, labels));
         }
         Ok(self.test.get_or_init(|| unreachable!("it was set above")))
+    }
+
+    /// Inputs that no other test has: rows that it leaves, where there are enough, or else the same
+    /// rows, each `times` under poses of their own.
+    pub(crate) fn fresh(&self, most: usize, times: u64, seed: u64) -> upright::Result<Test> {
+        let left = self.judged.without(&self.judged(most));
+        let rows = if left.len() >= most { left.some(most) } else { self.judged(most) };
+        let (batch, labels) = rows.load()?;
+        let mut upright = Batch::new(batch.signal(), Vec::new())?;
+        let mut transformed = Batch::new(batch.signal(), Vec::new())?;
+        for time in 0..times {
+            let copies = self.copies(&batch, TEST + ((1 + time + times * seed) << 20))?;
+            for item in 0..batch.len() {
+                upright.push(batch.item(item))?;
+                transformed.push(copies.item(item))?;
+            }
+        }
+        Ok(Test::new(upright, transformed, labels.repeat(times as usize)))
     }
 
     /// The classifier with some taps.
