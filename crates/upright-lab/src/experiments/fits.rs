@@ -40,10 +40,12 @@ pub(crate) struct Cost {
     pub(crate) bytes: u64,
 }
 
-/// A score that was tuned, and what it reads.
+/// A score that was tuned, what it reads, and the search that was tuned after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Chosen {
     pub(crate) score: Part,
+    /// `None` leaves it to the config.
+    pub(crate) search: Option<Part>,
     pub(crate) taps: Vec<Tap>,
     /// Accuracy in percent of the default score and of this one, on what it was tuned on.
     pub(crate) accuracy: (f64, f64),
@@ -52,7 +54,8 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// The score of the logits alone, not tuned.
     pub(crate) fn energy() -> Self {
-        Chosen { score: Part::new("energy"), taps: vec![], accuracy: (f64::NAN, f64::NAN) }
+        let accuracy = (f64::NAN, f64::NAN);
+        Chosen { score: Part::new("energy"), search: None, taps: vec![], accuracy }
     }
 }
 
@@ -103,7 +106,7 @@ impl Lab {
     }
 
     /// The paper's score, tuned by the accuracy that views found by it reach on transformed
-    /// held-out inputs.
+    /// held-out inputs; then its search.
     pub(crate) fn tuned(
         &self,
         task: &Task,
@@ -116,8 +119,13 @@ impl Lab {
         if let Some(chosen) = read(&path) {
             return Ok(chosen);
         }
+        let search = config.part(Role::Search).name.clone();
         let tune = TuneConfig {
-            rows: [(Role::Score, names.iter().map(|n| (*n).into()).collect())].into(),
+            rows: [
+                (Role::Score, names.iter().map(|n| (*n).into()).collect()),
+                (Role::Search, vec![search]),
+            ]
+            .into(),
             samples: t.samples,
             bank: t.bank,
             views: config.budget,
@@ -134,6 +142,7 @@ impl Lab {
         let found = config.tune(&tune, &load, &data, None, &mut watch)?;
         let chosen = Chosen {
             score: found.config.part(Role::Score).clone(),
+            search: Some(found.config.part(Role::Search).clone()),
             taps: found.taps,
             accuracy: found.accuracy,
         };

@@ -4,8 +4,8 @@
 //! `its` is inverse transformation search by the curvature of the energy, `its-a`
 //! the same by the energy itself, `its-b` by the score tuned for `oodc`. `oodc`
 //! is the paper's recipe: random search with refinement (without, where the
-//! classifier has no gradients), 60 evaluations, a tuned score, always on, and
-//! the input as it is no candidate.
+//! classifier has no gradients), 60 evaluations, score and search tuned, always on,
+//! and the input as it is no candidate.
 
 use upright::internal::seed;
 use upright::{Batch, Canonicalizer, Config, Model, Part, Preset, Role, Space, Tap};
@@ -118,6 +118,7 @@ pub(super) fn judged(
 /// A classifier with the taps that a score reads, and what it is fitted on.
 struct Ready {
     score: Part,
+    search: Option<Part>,
     model: Model,
     filled: Filled,
 }
@@ -129,7 +130,7 @@ impl Ready {
         let bank = if chosen.taps.is_empty() { Some(1) } else { lab.scale.bank };
         let score = chosen.score.clone();
         let filled = Filled::for_scores(task, &model, bank, std::slice::from_ref(&score))?;
-        Ok(Ready { score, model, filled })
+        Ok(Ready { score, search: chosen.search.clone(), model, filled })
     }
 }
 
@@ -170,8 +171,11 @@ pub(super) fn chosen(lab: &Lab, task: &Task) -> upright::Result<Chosen> {
 }
 
 fn by_search(lab: &Lab, task: &Task, method: &str, ready: &Ready) -> upright::Result<Found> {
-    let Ready { score, model, filled } = ready;
+    let Ready { score, search, model, filled } = ready;
     let mut config = paper_config(lab, task, model)?.with(Role::Score, score.clone());
+    if let Some(search) = search {
+        config = config.with(Role::Search, search.clone());
+    }
     if method.starts_with("its") {
         let score = if method == "its" { "curvature" } else { "plain" };
         let tree = |count: u32| {

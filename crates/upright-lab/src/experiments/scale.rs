@@ -46,7 +46,7 @@ pub(crate) const SCALES: &[Scale] = &[
         learns: None,
         calibration: 4000,
         runs: 3,
-        tuning: Tuning { samples: 150, bank: 5000, first: 10, second: 8 },
+        tuning: Tuning { samples: 450, bank: 10_000, first: 10, second: 10 },
     },
 ];
 

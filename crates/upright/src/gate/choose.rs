@@ -272,6 +272,30 @@ mod tests {
         assert!(opened > 90, "{opened} of 100 at {}", gate.tau());
     }
 
+    /// Spoilt inputs fall by 50 where hardly any energies lie, mended ones by 5 past half of the
+    /// transformed ones: only the quantile scale tells them apart. Of the 60 upright inputs that
+    /// choose, one is 0.8 points at equal shares, which may be chance; four are 3.3.
+    #[test]
+    fn the_quantile_scale_must_be_clearly_better() {
+        let accepts = |spoilt: usize| {
+            let mut upright = vec![case(0.0, -0.1, (7, 7), 7); 240];
+            for i in 0..spoilt {
+                upright[4 * i + 3] = case(100.0, 50.0, (7, 8), 7);
+            }
+            let transformed: Vec<Case> = (0..100)
+                .map(|i| {
+                    if i % 2 == 0 { case(10.0, 5.0, (8, 7), 7) } else { case(6.0, 5.9, (7, 7), 7) }
+                })
+                .collect();
+            let calibration = Calibration { upright: &upright, transformed: &transformed };
+            let gate = choose("best-mix", &calibration, 0.5, NONE).unwrap();
+            let look = |energy| Look { energy, label: 7 };
+            [(10.0, 5.0), (100.0, 50.0)].map(|(raw, best)| gate.accept(look(raw), look(best)))
+        };
+        assert_eq!(accepts(1), [true, true]);
+        assert_eq!(accepts(4), [true, false]);
+    }
+
     /// 100 upright inputs of which none is spoilt promise 3 points, not 1: 0.97^100 = 0.048.
     #[test]
     fn few_inputs_promise_little() {

@@ -260,6 +260,11 @@ fn an_interrupted_fit_resumes_after_its_last_phase() {
     let mut other = Keeper { kept: keeper.kept.clone(), ..Keeper::default() };
     fit(&Config { seed: 9, ..config.clone() }, &mut other);
     assert!(other.resumed.is_empty(), "of another fit: {:?}", other.resumed);
+    let later = config.clone().with(Role::Score, Part::new("pc-knn-mix"));
+    let (mut reuses, mut alone) =
+        (Keeper { kept: keeper.kept.clone(), ..Keeper::default() }, Keeper::default());
+    assert_eq!(fit(&later, &mut reuses), fit(&later, &mut alone));
+    assert_eq!(reuses.resumed, ["copies"], "only a later part differs");
     let last = keeper.kept.get_mut("copies").unwrap().last_mut().unwrap();
     *last ^= 1;
     keeper.resumed.clear();
