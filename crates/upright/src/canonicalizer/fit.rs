@@ -180,9 +180,8 @@ impl Config {
         plan: &Plan,
         watch: &mut dyn Watch,
     ) -> Result<(Canonicalizer, FitReport)> {
-        let &BankRows { data, rows, given, .. } = from;
+        let &BankRows { data, rows, .. } = from;
         let mut c = Canonicalizer::bare(self, models)?;
-        let taps = c.fitted.taps.clone();
         let score = self.part(Role::Score);
         let needs = score::needs(score)?;
         // What judges proposals must not be fitted on the samples that made them.
@@ -191,16 +190,10 @@ impl Config {
         } else {
             (Vec::new(), rows.to_vec())
         };
-        let [copied, taught] = Phase::both(self, &c.model, from, (&proposing, plan.copies))?;
+        let copies = [plan.copies, plan.again];
+        let [copied, taught, again] = Phase::all(self, &c.model, from, [&proposing, rows], copies)?;
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
-        if let Some((state, notes)) = copied.kept(watch) {
-            c.fitted.proposer = proposer::load(self.part(Role::Proposer), &state, &c.space)?.into();
-            report.notes = notes;
-        } else {
-            c.fitted.proposer = self.proposer(&c, data, &proposing, plan.copies, watch)?.into();
-            report.notes.extend(c.fitted.proposer.note());
-            copied.keep(watch, &c.fitted.proposer.state(), &report.notes);
-        }
+        report.notes = self.propose(&mut c, data, (&proposing, plan.copies), &copied, watch)?;
         if c.fitted.proposer.silent()
             && let Some(other) = self.searching()
         {
@@ -211,21 +204,70 @@ impl Config {
         }
         if let Some((state, notes)) = taught.kept(watch) {
             c.fitted.score = score::load(score, &state)?.into();
-            report.notes = notes;
-            return Ok((c, report));
+            report.notes.extend(notes);
+        } else {
+            let notes = self.teach(&mut c, from, &judged, plan, watch)?;
+            taught.keep(watch, &c.fitted.score.state(), &notes);
+            report.notes.extend(notes);
         }
+        if plan.again > 0 && !judged.is_empty() {
+            let (first, told) = (c.fitted.proposer.clone(), c.fitted.proposer.note());
+            let notes = self.propose(&mut c, data, (rows, plan.again), &again, watch)?;
+            if c.fitted.proposer.silent() {
+                c.fitted.proposer = first;
+            } else {
+                report.notes.retain(|note| Some(note) != told.as_ref());
+                report.notes.extend(notes);
+            }
+        }
+        Ok((c, report))
+    }
+
+    /// Fits the proposer on copies of some rows, unless that was kept; with its notes.
+    fn propose(
+        &self,
+        c: &mut Canonicalizer,
+        data: &dyn Dataset,
+        (rows, copies): (&[usize], usize),
+        phase: &Phase,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<String>> {
+        if let Some((state, notes)) = phase.kept(watch) {
+            c.fitted.proposer = proposer::load(self.part(Role::Proposer), &state, &c.space)?.into();
+            return Ok(notes);
+        }
+        c.fitted.proposer = self.proposer(c, data, rows, copies, watch)?.into();
+        let notes: Vec<String> = c.fitted.proposer.note().into_iter().collect();
+        phase.keep(watch, &c.fitted.proposer.state(), &notes);
+        Ok(notes)
+    }
+
+    /// Fits the score on the bank, or on lessons of the rows that are judged; with its notes.
+    fn teach(
+        &self,
+        c: &mut Canonicalizer,
+        from: &BankRows,
+        judged: &[usize],
+        plan: &Plan,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<String>> {
+        let &BankRows { data, rows, given, .. } = from;
+        let score = self.part(Role::Score);
+        let needs = score::needs(score)?;
+        let taps = c.fitted.taps.clone();
+        let mut notes = Vec::new();
         let mut bank = Samples::default();
         if needs.lessons > 0 {
-            bank.lessons = Some(c.lessons(data, &judged, plan.lessons, given, watch)?);
+            bank.lessons = Some(c.lessons(data, judged, plan.lessons, given, watch)?);
         } else {
             watch.phase("bank", rows.len());
             let read = |outputs: Outputs| Ok(taps.for_score(&outputs)?.into_owned());
             (bank.outputs, bank.labels) = run_rows(&c.model, data, rows, &read, watch)?;
-            report.notes.extend(few(&score.name, &needs, &bank.labels, &c.model));
+            notes.extend(few(&score.name, &needs, &bank.labels, &c.model));
             if needs.transformed {
                 let most = if needs.copies > 0 { needs.copies } else { COPIES };
                 (bank.transformed, bank.transformed_labels) =
-                    self.copies(&c, data, rows, most, &read, watch)?;
+                    self.copies(c, data, rows, most, &read, watch)?;
             }
         }
         let head = c.model.head().filter(|_| taps.head());
@@ -240,9 +282,8 @@ impl Config {
             seed: self.seed,
         };
         c.fitted.score = score::fit(score, &bank)?.into();
-        report.notes.extend(c.fitted.score.note());
-        taught.keep(watch, &c.fitted.score.state(), &report.notes);
-        Ok((c, report))
+        notes.extend(c.fitted.score.note());
+        Ok(notes)
     }
 
     /// Fits the proposer on some rows.

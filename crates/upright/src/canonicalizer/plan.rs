@@ -23,6 +23,8 @@ const HALVINGS: u32 = 4;
 const COPIES: usize = 3000;
 const LESSONS: usize = 500;
 const HELD: usize = 600;
+/// Copies of a sample from which on there are many of each.
+const SCARCE: usize = 4;
 
 /// What a fit will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +33,13 @@ pub(super) struct Plan {
     pub(super) copies: usize,
     /// Inputs whose views the score learns from.
     pub(super) lessons: usize,
+    /// Copies that the proposer learns from once more, with the samples that taught the score.
+    pub(super) again: usize,
     /// Whether no setting says how many copies and lessons.
     free: [bool; 2],
-    /// Bank samples that the score looks at.
+    /// Bank samples that the score looks at, and all of them.
     bank: usize,
+    samples: usize,
     /// Held-out inputs, and the views that each takes.
     pub(super) held: usize,
     per_held: usize,
@@ -57,8 +62,10 @@ impl Plan {
         Ok(Plan {
             copies,
             lessons,
+            again: if lessons > 0 { again(copies, bank) } else { 0 },
             free: [told.is_none(), asked == Lessons::AUTO],
             bank: if lessons > 0 { 0 } else { bank },
+            samples: bank,
             held: held.upright.len(),
             // What calibrates is searched where the gate asks for it, what proves as the gate
             // lets it; early stops save about half of the views.
@@ -68,7 +75,8 @@ impl Plan {
 
     /// Network runs.
     fn views(&self) -> usize {
-        self.copies + PER_LESSON * self.lessons + self.bank + 2 * self.held * self.per_held
+        let held = 2 * self.held * self.per_held;
+        self.copies + self.again + PER_LESSON * self.lessons + self.bank + held
     }
 
     /// Half of what it may choose.
@@ -76,8 +84,10 @@ impl Plan {
         let half = |free: bool, now: usize, first: usize, least: usize| {
             if free { (now / 2).max(least.min(first)) } else { now }
         };
+        let copies = half(self.free[0], self.copies, first.copies, COPIES);
         Plan {
-            copies: half(self.free[0], self.copies, first.copies, COPIES),
+            copies,
+            again: self.again.min(again(copies, self.samples)),
             lessons: half(self.free[1], self.lessons, first.lessons, LESSONS),
             held: half(true, self.held, first.held, HELD),
             ..*self
@@ -100,7 +110,7 @@ impl Plan {
         let mut words = Vec::new();
         let views = |n: usize, of: &str| format!("{n} views of {of}");
         if self.copies > 0 {
-            words.push(views(self.copies, "copies"));
+            words.push(views(self.copies + self.again, "copies"));
         }
         if self.lessons > 0 {
             words.push(views(PER_LESSON * self.lessons, "lessons"));
@@ -111,6 +121,12 @@ impl Plan {
         words.push(format!("{} to calibrate and prove", 2 * self.held * self.per_held));
         words.join(", ")
     }
+}
+
+/// Copies to learn from once more, of so many samples: where there are many of each, samples
+/// are what lacks, and a third of them taught the score instead.
+fn again(copies: usize, samples: usize) -> usize {
+    if samples > 0 && copies >= SCARCE * samples { copies + copies / 2 } else { 0 }
 }
 
 /// Seconds that a view takes, by a few inputs that are read, transformed and run.
@@ -174,8 +190,10 @@ mod tests {
         let first = Plan {
             copies: 12_000,
             lessons: 3000,
+            again: 0,
             free: [true; 2],
             bank: 0,
+            samples: 60_000,
             held: 1000,
             per_held: 7,
         };
@@ -193,5 +211,9 @@ mod tests {
         assert_eq!((told.halved(&told).copies, told.halved(&told).lessons), (12_000, 1500));
         let few = Plan { copies: 500, lessons: 100, held: 50, ..first };
         assert_eq!(few.halved(&few), few);
+        // 12,000 copies of 3,000 samples are four of each, 6,000 are not.
+        let scarce = Plan { again: again(12_000, 3000), samples: 3000, ..first };
+        assert_eq!((scarce.again, scarce.views()), (18_000, 62_000));
+        assert_eq!(scarce.halved(&scarce).again, 0);
     }
 }

@@ -22,15 +22,17 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// Those of a fit of one config for one model on some rows: the proposer learns from
-    /// `copies` copies of `proposing`, whatever the other parts are; then the score from lessons.
-    pub(super) fn both(
+    /// Those of a fit of one config for one model on some rows: the proposer learns from so many
+    /// copies of some rows, whatever the other parts are; then the score from lessons; then the
+    /// proposer once more.
+    pub(super) fn all(
         config: &Config,
         model: &Model,
         from: &BankRows,
-        (proposing, copies): (&[usize], usize),
-    ) -> Result<[Self; 2]> {
-        let names = ["copies", "lessons"];
+        proposing: [&[usize]; 2],
+        copies: [usize; 2],
+    ) -> Result<[Self; 3]> {
+        let names = ["copies", "lessons", "again"];
         if !from.resumes || config.searching().is_none() {
             return Ok(names.map(|name| Phase { name, key: None }));
         }
@@ -61,11 +63,15 @@ impl Phase {
             Some(hasher.finalize().to_hex().to_string())
         };
         let Config { space, resample, seed, .. } = config;
-        let proposer = (config.part(Role::Proposer), space, resample, seed, copies);
-        let [first, second] = names;
+        let proposer = |at: usize| {
+            let settings = (config.part(Role::Proposer), space, resample, seed, copies[at]);
+            key(serde_json::to_string(&settings), proposing[at])
+        };
+        let [first, second, third] = names;
         Ok([
-            Phase { name: first, key: key(serde_json::to_string(&proposer), proposing) },
+            Phase { name: first, key: proposer(0) },
             Phase { name: second, key: key(serde_json::to_string(config), from.rows) },
+            Phase { name: third, key: proposer(1) },
         ])
     }
 
