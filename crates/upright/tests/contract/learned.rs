@@ -249,25 +249,29 @@ fn an_interrupted_fit_resumes_after_its_last_phase() {
     let mut keeper = Keeper::default();
     let whole = fit(&config, &mut keeper);
     assert!(keeper.resumed.is_empty() && keeper.ran.iter().any(|p| p == "copies"));
-    // Interrupted between lessons and the gate, and within the lessons.
-    for left in [&["copies", "lessons"][..], &["copies"]] {
+    // Interrupted before the gate, after the lessons, and within the lessons.
+    for left in [&["copies", "lessons", "again"][..], &["copies", "lessons"], &["copies"]] {
         let kept = left.iter().map(|p| (p.to_string(), keeper.kept[*p].clone())).collect();
         let mut again = Keeper { kept, ..Keeper::default() };
         assert_eq!(fit(&config, &mut again), whole, "{left:?}");
         assert_eq!(again.resumed, left);
-        assert!(!again.ran.iter().any(|p| left.contains(&p.as_str())), "{:?}", again.ran);
+        let ran = |phase: &str| again.ran.iter().filter(|p| *p == phase).count();
+        let wanted = |phase: &str| usize::from(!left.contains(&phase));
+        assert_eq!(ran("lessons"), wanted("lessons"), "{:?}", again.ran);
+        assert_eq!(ran("copies"), wanted("again"), "{:?}", again.ran);
     }
     let mut other = Keeper { kept: keeper.kept.clone(), ..Keeper::default() };
     fit(&Config { seed: 9, ..config.clone() }, &mut other);
     assert!(other.resumed.is_empty(), "of another fit: {:?}", other.resumed);
-    let later = config.clone().with(Role::Score, Part::new("pc-knn-mix"));
+    let judge = config.part(Role::Score).clone().flag("classes", false);
+    let later = config.clone().with(Role::Score, judge);
     let (mut reuses, mut alone) =
         (Keeper { kept: keeper.kept.clone(), ..Keeper::default() }, Keeper::default());
     assert_eq!(fit(&later, &mut reuses), fit(&later, &mut alone));
-    assert_eq!(reuses.resumed, ["copies"], "only a later part differs");
+    assert_eq!(reuses.resumed, ["copies", "again"], "only the score differs");
     let last = keeper.kept.get_mut("copies").unwrap().last_mut().unwrap();
     *last ^= 1;
     keeper.resumed.clear();
     fit(&config, &mut keeper);
-    assert_eq!(keeper.resumed, ["lessons"], "damaged");
+    assert_eq!(keeper.resumed, ["lessons", "again"], "damaged");
 }
