@@ -163,5 +163,5 @@ fn turned(all: &All) -> Vec<Claim> {
         );
         Some((ours > best, text, format!("{ours:.1} against {best:.1}")))
     };
-    ["quarters", "corners", "inner"].iter().filter_map(|name| claim(name)).collect()
+    ["quarters", "corners", "grey", "inner"].iter().filter_map(|name| claim(name)).collect()
 }
