@@ -33,6 +33,7 @@ mod summary;
 mod tasks;
 mod traffic;
 mod trained;
+mod turned;
 mod views;
 
 pub(crate) use answers::{Args as AnswersArgs, run as answers};
