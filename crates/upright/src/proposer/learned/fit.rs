@@ -18,7 +18,7 @@ use crate::outputs::Outputs;
 use crate::proposer::shapes::{Shape, shape};
 use crate::proposer::{Bank, Proposer};
 use crate::seed;
-use crate::tensor::{Batch, Signal};
+use crate::tensor::Signal;
 use crate::warp::{View, warp};
 
 /// Most scores that are told apart for every class in every cell; beyond it, classes and cells
@@ -104,12 +104,6 @@ impl Learned {
         Kind::of(self.photographs && self.kinds && resampled)
     }
 
-    /// Whether every other copy is of a mirrored sample: a photograph is one either way, but what
-    /// is read of its class may not be.
-    fn mirrors(&self) -> bool {
-        self.photographs && self.targets == Targets::Poses
-    }
-
     /// Learns from all copies; or says why nothing can be learnt.
     fn learn(
         &self,
@@ -123,8 +117,7 @@ impl Learned {
         let mut walk = Walk { chunk: chunk(signal), ..Walk::new(bank.samples.len(), copies) };
         while let Some((round, numbers)) = walk.next() {
             let kind = kinds[round as usize % kinds.len()];
-            let mirrored = self.mirrors() && (round as usize / kinds.len()) % 2 == 1;
-            let made = Made::new(bank, &self.frames, (kind, mirrored), (&numbers, round))?;
+            let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
             let held: Vec<bool> = made.samples.iter().map(|s| learning.held.wants(*s)).collect();
             let copies = (0..made.outputs.len()).filter_map(|i| {
                 let cells = self.cells.weights(made.places[i].as_ref()?, bank.space);
@@ -211,16 +204,11 @@ impl Made {
     fn new(
         bank: &mut Bank,
         frames: &Frames,
-        (kind, mirrored): (Kind, bool),
+        kind: Kind,
         (numbers, round): (&[usize], u64),
     ) -> Result<Self> {
         let space = bank.space;
-        let (mut samples, labels) = bank.samples.read(numbers)?;
-        let content: Vec<u64> =
-            (0..samples.len()).map(|i| seed::of_content(bank.seed, samples.item(i))).collect();
-        if mirrored {
-            mirror(&mut samples);
-        }
+        let (samples, labels) = bank.samples.read(numbers)?;
         let salt = seed::of_index(bank.seed, "copies", round as usize);
         let poses = random_poses(&samples, space, salt);
         let copies = kind.copies(&samples, &poses, space, bank.samples.resample(), salt)?;
@@ -247,14 +235,9 @@ impl Made {
             .into_par_iter()
             .map(|i| geometry::of(signal, probes.item(i)))
             .collect();
-        Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels, samples: content })
-    }
-}
-
-/// Exchanges left and right of images.
-fn mirror(batch: &mut Batch) {
-    if let Signal::Image { width, .. } = batch.signal() {
-        batch.data_mut().chunks_exact_mut(width).for_each(<[f32]>::reverse);
+        let content = |i| seed::of_content(bank.seed, samples.item(i));
+        let samples = (0..samples.len()).map(content).collect();
+        Ok(Made { outputs: bank.samples.run(&probes)?, own, places, labels, samples })
     }
 }
 
@@ -262,17 +245,4 @@ fn mirror(batch: &mut Batch) {
 pub(super) fn features(outputs: &Outputs, row: usize, own: &[f32]) -> Vec<f32> {
     let taps = outputs.features.iter().flat_map(|f| f.row(row));
     taps.chain(own).copied().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mirrored_images_exchange_left_and_right() {
-        let data = (1u8..=6).map(f32::from).collect();
-        let mut batch = Batch::new(Signal::image(1, 2, 3), data).unwrap();
-        mirror(&mut batch);
-        assert_eq!(batch.data(), [3.0, 2.0, 1.0, 6.0, 5.0, 4.0]);
-    }
 }
