@@ -8,7 +8,7 @@
 
 use upright::internal::seed;
 use upright::score::Score;
-use upright::{Model, Part, Role, Space, SpaceConfig, Tap, View, warp};
+use upright::{Model, Padding, Part, Resample, Role, Space, SpaceConfig, Tap, View, warp};
 
 use super::fits::Filled;
 use super::ledger::{Found, Line};
@@ -111,20 +111,23 @@ impl Tally {
     }
 }
 
-/// What the classifier says where the turn is known: undone, and but for less than an eighth.
+/// What the classifier says where the turn is known: undone, the same with edges continued
+/// outward where nothing was seen, and undone but for less than an eighth.
 fn undone(task: &Task, test: &Test) -> upright::Result<Found> {
     let model = task.model(&[])?;
     let mut found = Found::of(&test.turned.space());
-    let mut tally = Tally::new(&["undone", "quarter"]);
+    let mut tally = Tally::new(&["undone", "edges", "quarter"]);
+    let edges = Resample { padding: Padding::Border, ..test.resample.clone() };
     test.each(side(&model), |few| {
         tally.labels.extend(&few.labels);
         for (kind, batch) in &few.kinds {
             tally.alone[*kind].extend(model.run(batch)?.labels());
-            for at in (0..2).filter(|_| *kind == 1) {
-                let told = few.back.iter().map(|map| if at == 1 { quarter(map) } else { *map });
+            for at in (0..3).filter(|_| *kind == 1) {
+                let told = few.back.iter().map(|map| if at == 2 { quarter(map) } else { *map });
                 let views = told.enumerate().map(|(item, map)| View { item, map });
                 let views: Vec<View> = views.collect();
-                let labels = model.run(&warp(batch, &views, &test.resample)?)?.labels();
+                let resample = if at == 1 { &edges } else { &test.resample };
+                let labels = model.run(&warp(batch, &views, resample)?)?.labels();
                 tally.add(1, at, Answers { evaluations: labels.len(), labels });
             }
         }
@@ -213,9 +216,10 @@ fn ours(lab: &Lab, task: &Task, test: &Test, left: &Left) -> upright::Result<Fou
     Ok(found)
 }
 
-const METHODS: [(&str, &str, &str); 9] = [
+const METHODS: [(&str, &str, &str); 10] = [
     ("undone", "vanilla", "Vanilla"),
     ("undone", "undone", "the true turn undone"),
+    ("undone", "edges", "the same, edges continued outward"),
     ("undone", "quarter", "undone but for less than an eighth of a turn"),
     ("views", "tta", "TTA, 16 angles (4 quarters)"),
     ("views", "energy", "Energy, 17 angles (4 quarters)"),
