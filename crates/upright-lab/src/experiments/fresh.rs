@@ -78,7 +78,7 @@ fn show(lines: &[Line], page: &mut Page) {
         }
         page.table(&table);
         page.text(&format!(
-            "Fitted within {} s (other work beside it), {} MB.",
+            "Fitted within {} s, for the most part beside other work; {} MB.",
             number(&own, "fit seconds", 0),
             number(&own, "artifact megabytes", 1)
         ));
