@@ -193,33 +193,34 @@ impl Config {
         let copies = [plan.copies, plan.again];
         let [copied, taught, again] = Phase::all(self, &c.model, from, [&proposing, rows], copies)?;
         let mut report = FitReport { bank: rows.len(), ..FitReport::default() };
-        report.notes = self.propose(&mut c, data, (&proposing, plan.copies), &copied, watch)?;
+        let mut told = self.propose(&mut c, data, (&proposing, plan.copies), &copied, watch)?;
         if c.fitted.proposer.silent()
             && let Some(other) = self.searching()
         {
             let (c, mut found) = other.with_bank(models, from, plan, watch)?;
             let said = |why: &String| format!("{why}; the preset `search` stands in");
-            found.notes.extend(report.notes.iter().map(said));
+            found.notes.extend(told.iter().map(said));
             return Ok((c, found));
         }
-        if let Some((state, notes)) = taught.kept(watch) {
+        let taught = if let Some((state, notes)) = taught.kept(watch) {
             c.fitted.score = score::load(score, &state)?.into();
-            report.notes.extend(notes);
+            notes
         } else {
             let notes = self.teach(&mut c, from, &judged, plan, watch)?;
             taught.keep(watch, &c.fitted.score.state(), &notes);
-            report.notes.extend(notes);
-        }
+            notes
+        };
         if plan.again > 0 && !judged.is_empty() {
-            let (first, told) = (c.fitted.proposer.clone(), c.fitted.proposer.note());
+            let first = c.fitted.proposer.clone();
             let notes = self.propose(&mut c, data, (rows, plan.again), &again, watch)?;
             if c.fitted.proposer.silent() {
                 c.fitted.proposer = first;
             } else {
-                report.notes.retain(|note| Some(note) != told.as_ref());
-                report.notes.extend(notes);
+                told = notes;
             }
         }
+        report.notes = told;
+        report.notes.extend(taught);
         Ok((c, report))
     }
 
