@@ -177,12 +177,12 @@ impl Fitted {
         maps: numpy::PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<Bound<'py, numpy::PyArrayDyn<f32>>> {
         let (c, set, maps) = (self.c.clone(), data.0.clone(), maps.as_slice()?.to_vec());
-        let shape = c.model().signal().shape();
+        let shape = c.model().fed().shape();
         let (rows, numbers) = attended(py, &self.pool, None, move |_| {
-            let (rows, signal) = (set.len(), c.model().signal());
-            let (size, width) = (signal.size(), maps.len() / rows.max(1));
+            let rows = set.len();
+            let (size, width) = (c.model().fed().size(), maps.len() / rows.max(1));
             let mut out = vec![f32::NAN; rows * size];
-            let most = chunk(signal);
+            let most = chunk(c.model().signal());
             for from in (0..rows).step_by(most) {
                 let loaded = set.load(from..rows.min(from + most))?;
                 let views = loaded.numbers.iter().enumerate().map(|(item, &row)| {
@@ -190,7 +190,7 @@ impl Fitted {
                     Ok(View { item, map: map(entries)? })
                 });
                 let views: Vec<View> = views.collect::<upright::Result<_>>()?;
-                let seen = warp(&loaded.batch, &views, &c.config().resample)?;
+                let seen = c.shown(&loaded.batch, &views)?;
                 for (i, row) in loaded.numbers.into_iter().enumerate() {
                     out[row * size..(row + 1) * size].copy_from_slice(seen.item(i));
                 }

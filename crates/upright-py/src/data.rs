@@ -28,7 +28,7 @@ pub(crate) struct Data(pub(crate) Arc<Set>);
 /// Where inputs lie.
 pub(crate) enum Set {
     /// Prepared items in one array.
-    Items { signal: Signal, numbers: Lent<f32>, labels: Option<Vec<u32>> },
+    Items { model: Model, numbers: Lent<f32>, labels: Option<Vec<u32>> },
     /// Pictures in memory, prepared when they are read.
     Pictures { signal: Signal, preprocess: Preprocess, all: Vec<Raster>, labels: Option<Vec<u32>> },
     /// Image files in memory, by their bytes; nothing where there is none.
@@ -91,10 +91,13 @@ impl Set {
     /// What is read of a range of rows; items of an array are not copied.
     pub(crate) fn load(&self, rows: Range<usize>) -> Result<Rows<'_>> {
         match self {
-            Set::Items { signal, numbers, .. } => {
-                let size = signal.size();
+            Set::Items { model, numbers, .. } => {
+                let size = model.fed().size();
                 let here = &numbers.numbers()[rows.start * size..rows.end * size];
-                let batch = Batch::borrowed(*signal, here)?;
+                let mut batch = Batch::borrowed(model.fed(), here)?;
+                if model.fed() != model.signal() {
+                    batch = model.whole(&batch)?.into_owned();
+                }
                 Ok(Rows { batch, numbers: rows.collect(), skipped: vec![] })
             }
             Set::Pictures { .. } => {
@@ -158,16 +161,15 @@ impl Set {
 impl Dataset for Set {
     fn signal(&self) -> Signal {
         match self {
-            Set::Items { signal, .. }
-            | Set::Pictures { signal, .. }
-            | Set::Encoded { signal, .. } => *signal,
+            Set::Items { model, .. } => model.signal(),
+            Set::Pictures { signal, .. } | Set::Encoded { signal, .. } => *signal,
             Set::Files(source) => source.signal(),
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Set::Items { signal, numbers, .. } => numbers.numbers().len() / signal.size(),
+            Set::Items { model, numbers, .. } => numbers.numbers().len() / model.fed().size(),
             Set::Pictures { all, .. } => all.len(),
             Set::Encoded { all, .. } => all.len(),
             Set::Files(source) => source.len(),
@@ -190,8 +192,9 @@ impl Dataset for Set {
         }
         let rows: Vec<usize> = rows.iter().copied().filter(|&r| r < self.len()).collect();
         let batch = match self {
-            Set::Items { signal, numbers, .. } => {
-                Batch::borrowed(*signal, numbers.numbers())?.select(&rows)
+            Set::Items { model, numbers, .. } => {
+                let some = Batch::borrowed(model.fed(), numbers.numbers())?.select(&rows);
+                model.whole(&some)?.into_owned()
             }
             Set::Pictures { signal, preprocess, all, .. } => {
                 let item = |&row: &usize| preprocess.prepare(&all[row].picture()?, *signal);
@@ -230,13 +233,13 @@ pub(crate) fn items(
     array: PyReadonlyArrayDyn<'_, f32>,
     labels: Option<Vec<u32>>,
 ) -> PyResult<Data> {
-    let signal = model.model.signal();
-    let shape = signal.shape();
+    let model = model.model.clone();
+    let shape = model.fed().shape();
     if array.shape().get(1..) != Some(shape.as_slice()) {
         let error = upright::Error::shape("inputs", shape, array.shape());
         return Err(library(error));
     }
-    Ok(Data(Set::Items { signal, numbers: Lent::of(&array)?, labels }.into()))
+    Ok(Data(Set::Items { model, numbers: Lent::of(&array)?, labels }.into()))
 }
 
 /// Pictures in contiguous arrays of bytes 0..255 or floats 0..1: each array holds `N` of a

@@ -27,7 +27,7 @@ impl Loaded {
     /// The shape of one item.
     #[getter]
     fn shape(&self) -> Vec<usize> {
-        self.model.signal().shape()
+        self.model.fed().shape()
     }
 
     /// `image`, `strokes` or `cloud`.

@@ -47,7 +47,7 @@ pub async fn info(State(app): State<Arc<App>>) -> Response {
         name: &app.options.name,
         version: env!("CARGO_PKG_VERSION"),
         signal: model.signal().kind(),
-        shape: model.signal().shape(),
+        shape: model.fed().shape(),
         classes: model.classes(),
         class_names: model.class_names(),
         gate: Gate { name: gate, tau: Some(c.gate().tau()).filter(|tau| tau.is_finite()) },

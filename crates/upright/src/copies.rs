@@ -6,7 +6,7 @@ use crate::map::Map;
 use crate::seed;
 use crate::space::Space;
 use crate::tensor::{Batch, Signal};
-use crate::warp::{Resample, View, warp};
+use crate::warp::{Padding, Resample, View, warp};
 
 /// How copies are made. A part that learns from one kind alone may learn how that kind was
 /// resampled instead of what a pose does.
@@ -16,7 +16,8 @@ pub(crate) enum Kind {
     Plain,
     /// From inside the input, so that nothing of the background shows.
     Inner,
-    /// Resampled once more before, by a tiny pose.
+    /// Resampled once more before, by a tiny pose; edges are continued outward where nothing
+    /// else was said.
     Twice,
 }
 
@@ -52,7 +53,10 @@ impl Kind {
                 let maps = poses.iter().map(|pose| inner(&space.map(pose)));
                 copied(batch, maps, resample)
             }
-            Kind::Twice => under(&jittered(batch, space, resample, seed)?, poses, space, resample),
+            Kind::Twice => {
+                let first = jittered(batch, space, resample, seed)?;
+                copied(&first, poses.iter().map(|pose| space.map(pose)), resample)
+            }
         }
     }
 }
@@ -136,18 +140,27 @@ pub(crate) fn jittered(
             (0..space.size()).map(|_| JITTER * (2.0 * seed::unit(&mut rng) - 1.0)).collect();
         space.moved(&space.identity(), &steps)
     };
-    let poses: Vec<Vec<f32>> = (0..batch.len()).map(pose).collect();
-    under(batch, &poses, space, resample)
+    copied(batch, (0..batch.len()).map(|item| space.map(&pose(item))), resample)
 }
 
-/// A copy of each input under its pose; images are clamped to 0..1.
+/// A copy of each input under its pose, resampled by [`of_copies`].
 pub(crate) fn under(
     batch: &Batch,
     poses: &[Vec<f32>],
     space: &Space,
     resample: &Resample,
 ) -> Result<Batch<'static>> {
-    copied(batch, poses.iter().map(|pose| space.map(pose)), resample)
+    copied(batch, poses.iter().map(|pose| space.map(pose)), &of_copies(resample))
+}
+
+/// How inputs that come transformed were resampled: clamped to 0..1, with black corners where
+/// nothing else was said.
+pub(crate) fn of_copies(views: &Resample) -> Resample {
+    let padding = match &views.padding {
+        Padding::Auto => Padding::Zeros,
+        said => said.clone(),
+    };
+    Resample { padding, clamp: true, ..views.clone() }
 }
 
 fn copied(
@@ -175,6 +188,20 @@ mod tests {
         assert!(dark(0) > 50 && dark(1) == 0 && dark(2) > 50);
         let plain = transformed_copies(&white, &space, &Resample::default(), 1).unwrap();
         assert_eq!(made.item(2), plain.item(2));
+    }
+
+    /// Where nothing was said, inputs come with black corners, or with edges continued.
+    #[test]
+    fn unsaid_corners_are_black_in_one_kind_and_none_in_another() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 32 * 32]).unwrap();
+        let unsaid = Resample { padding: Padding::Auto, ..Resample::default() };
+        let dark = |kind: Kind| {
+            let made = kind.copies(&white, &[vec![0.785]], &space, &unsaid, 1).unwrap();
+            made.data().iter().filter(|v| **v < 0.9).count()
+        };
+        assert!(dark(Kind::Plain) > 50);
+        assert_eq!((dark(Kind::Twice), dark(Kind::Inner)), (0, 0));
     }
 
     #[test]

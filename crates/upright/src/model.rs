@@ -5,6 +5,7 @@
 //! ones that give the same bits, filled up by repeating their last item: results
 //! do not depend on how a caller batches. Several micro-batches run at a time.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use crate::error::Result;
 use crate::onnx::{Ending, Graph};
 use crate::outputs::{Head, Outputs};
-use crate::preprocess::{Overrides, Picture, Preprocess};
+use crate::preprocess::{Overrides, Picture, Preprocess, cut, framed};
 use crate::tensor::{Batch, Signal};
 
 mod batching;
@@ -72,9 +73,33 @@ impl Model {
         self.network.graph.as_ref()
     }
 
-    /// What one prepared item is: raw, before normalisation.
+    /// What one prepared item is: raw, before normalisation. An image keeps what the crop of
+    /// its preprocessing would cut off, so that views can show it; the network is fed with the
+    /// centre.
     pub fn signal(&self) -> Signal {
         self.description.signal
+    }
+
+    /// What the network is fed with, of one item.
+    #[doc(hidden)]
+    pub fn fed(&self) -> Signal {
+        self.description.fed
+    }
+
+    /// A batch of [`Model::fed`] as one of [`Model::signal`], with nothing known around its
+    /// items; others as they are.
+    #[doc(hidden)]
+    pub fn whole<'b>(&self, batch: &'b Batch<'b>) -> Result<Cow<'b, Batch<'b>>> {
+        if batch.signal() != self.fed() || self.fed() == self.signal() {
+            return Ok(Cow::Borrowed(batch));
+        }
+        framed(batch, self.signal(), self.preprocess().fill).map(Cow::Owned)
+    }
+
+    /// What the network sees of items: the centre of larger images.
+    #[doc(hidden)]
+    pub fn centre(&self, batch: Batch<'static>) -> Result<Batch<'static>> {
+        cut(batch, self.fed())
     }
 
     /// Number of classes: the length of a row of logits.

@@ -3,7 +3,10 @@
 //! Two steps, because views are warped between them: [`Preprocess::prepare`]
 //! resizes, crops, pads and converts channels but keeps raw pixels in 0..1;
 //! [`Preprocess::normalise`] applies scale, mean, deviation and channel order:
-//! `(255 scale x - mean) / std`.
+//! `(255 scale x - mean) / std`. What a crop would cut off is kept around an item
+//! until then ([`Preprocess::kept`]), so that views show it where a pose moves it in.
+
+use std::ops::Range;
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::F32;
@@ -129,6 +132,17 @@ impl Preprocess {
         self.pad.or(self.crop).or(resized)
     }
 
+    /// The size that items keep around a crop: that of every resized picture, where the
+    /// settings alone say it.
+    pub(crate) fn kept(&self) -> Option<Size> {
+        let crop = self.crop.filter(|_| self.pad.is_none())?;
+        let whole = match self.resize? {
+            Resize::Shorter(side) => Size { height: side, width: side },
+            Resize::Exact { height, width } => Size { height, width },
+        };
+        (crop.height <= whole.height && crop.width <= whole.width).then_some(whole)
+    }
+
     /// Checks that every number can be used with so many channels.
     pub fn check(&self, channels: usize) -> Result<()> {
         let bad = |why: String, hint: Hint| Err(Error::Preprocess { why, hint: Some(hint) });
@@ -197,11 +211,13 @@ impl Preprocess {
             }
             size = to;
         }
-        if let Some(to) = self.crop
-            && to.height <= size.height
-            && to.width <= size.width
+        if let Some(crop) = self.crop
+            && crop.height <= size.height
+            && crop.width <= size.width
         {
-            let (top, left) = (middle(size.height - to.height), middle(size.width - to.width));
+            let to = self.kept().filter(|kept| *kept == Size { height, width }).unwrap_or(crop);
+            let top = around(size.height, to.height, crop.height);
+            let left = around(size.width, to.width, crop.width);
             let row = |plane: &[f32], y: usize| {
                 let from = (top + y) * size.width + left;
                 plane[from..from + to.width].to_vec()
@@ -232,38 +248,41 @@ impl Preprocess {
         Ok(planes.concat())
     }
 
-    /// Raw items as the network sees them. Strokes and clouds pass unchanged.
-    pub fn normalise(&self, batch: &Batch) -> Vec<f32> {
-        let Signal::Image { channels, height, width } = batch.signal() else {
+    /// Raw items as the network is fed with: the centre of images that are larger. Strokes and
+    /// clouds pass unchanged.
+    pub fn normalise(&self, batch: &Batch, fed: Signal) -> Vec<f32> {
+        let Signal::Image { channels, .. } = fed else {
             return batch.data().to_vec();
         };
-        let mut out = Vec::with_capacity(batch.data().len());
+        let centre = Centre::of(batch.signal(), fed);
+        let mut out = Vec::with_capacity(batch.len() * fed.size());
         for i in 0..batch.len() {
-            let planes: Vec<&[f32]> = batch.item(i).chunks_exact(height * width).collect();
             for c in 0..channels {
                 let (gain, offset) = self.affine(c);
-                let plane = planes[self.source(c, channels)];
-                out.extend(plane.iter().map(|x| x * gain + offset));
+                for row in centre.rows(self.source(c, channels)) {
+                    out.extend(batch.item(i)[row].iter().map(|x| x * gain + offset));
+                }
             }
         }
         out
     }
 
-    /// What a derivative with respect to the network's input is with respect to raw items.
-    pub fn pullback(&self, batch: Signal, d: &[f32]) -> Vec<f32> {
-        let Signal::Image { channels, height, width } = batch else {
+    /// What a derivative with respect to what the network is fed with is with respect to raw
+    /// items: nothing outside their centre.
+    pub fn pullback(&self, items: Signal, fed: Signal, d: &[f32]) -> Vec<f32> {
+        let Signal::Image { channels, height, width } = fed else {
             return d.to_vec();
         };
-        let plane = height * width;
-        let mut out = vec![0.0; d.len()];
-        for (d, out) in d.chunks_exact(plane * channels).zip(out.chunks_exact_mut(plane * channels))
-        {
-            for c in 0..channels {
+        let centre = Centre::of(items, fed);
+        let mut out = vec![0.0; d.len() / fed.size().max(1) * items.size()];
+        for (d, out) in d.chunks_exact(fed.size()).zip(out.chunks_exact_mut(items.size())) {
+            for (c, plane) in d.chunks_exact(height * width).enumerate() {
                 let (gain, _) = self.affine(c);
-                let to = self.source(c, channels) * plane;
-                let from = &d[c * plane..(c + 1) * plane];
-                for (o, d) in out[to..to + plane].iter_mut().zip(from) {
-                    *o = gain * d;
+                let rows = centre.rows(self.source(c, channels));
+                for (row, d) in rows.zip(plane.chunks_exact(width)) {
+                    for (o, d) in out[row].iter_mut().zip(d) {
+                        *o = gain * d;
+                    }
                 }
             }
         }
@@ -333,6 +352,72 @@ fn handy(size: Size) -> Result<()> {
         why: format!("a picture of {height} x {width} pixels is too large"),
         hint: Some("check the size asked for".into()),
     })
+}
+
+/// Where the centre of images lies in larger ones.
+#[derive(Debug, Clone, Copy)]
+struct Centre {
+    whole: Size,
+    size: Size,
+}
+
+impl Centre {
+    /// Of images of one size in those of another that is no smaller.
+    fn of(whole: Signal, centre: Signal) -> Self {
+        let size = |signal: Signal| match signal {
+            Signal::Image { height, width, .. } => Size { height, width },
+            Signal::Strokes { .. } | Signal::Cloud { .. } => Size { height: 0, width: 0 },
+        };
+        Centre { whole: size(whole), size: size(centre) }
+    }
+
+    /// The places of its rows in a plane of the larger image.
+    fn rows(self, plane: usize) -> impl Iterator<Item = Range<usize>> {
+        let Centre { whole, size } = self;
+        let top = middle(whole.height - size.height);
+        let left = middle(whole.width - size.width);
+        (0..size.height).map(move |y| {
+            let from = (plane * whole.height + top + y) * whole.width + left;
+            from..from + size.width
+        })
+    }
+}
+
+/// The centre of each image, as large as another signal says; what is as large stays.
+pub(crate) fn cut(batch: Batch<'static>, to: Signal) -> Result<Batch<'static>> {
+    let (Signal::Image { channels, .. }, true) = (to, batch.signal() != to) else {
+        return Ok(batch);
+    };
+    let centre = Centre::of(batch.signal(), to);
+    let mut out = Vec::with_capacity(batch.len() * to.size());
+    for i in 0..batch.len() {
+        for row in (0..channels).flat_map(|c| centre.rows(c)) {
+            out.extend_from_slice(&batch.item(i)[row]);
+        }
+    }
+    Batch::new(to, out)
+}
+
+/// Images in the centre of larger ones, with a value around them.
+pub(crate) fn framed(batch: &Batch, to: Signal, fill: f32) -> Result<Batch<'static>> {
+    let Signal::Image { channels, width, .. } = batch.signal() else {
+        return Batch::new(batch.signal(), batch.data().to_vec());
+    };
+    let centre = Centre::of(to, batch.signal());
+    let mut out = vec![fill; batch.len() * to.size()];
+    for (i, out) in out.chunks_exact_mut(to.size()).enumerate() {
+        let places = (0..channels).flat_map(|c| centre.rows(c));
+        for (place, row) in places.zip(batch.item(i).chunks_exact(width)) {
+            out[place].copy_from_slice(row);
+        }
+    }
+    Batch::new(to, out)
+}
+
+/// Where what is kept around a crop begins, so that the centre of it is the crop, as far as
+/// there is room.
+fn around(whole: usize, kept: usize, crop: usize) -> usize {
+    middle(whole - crop).saturating_sub(middle(kept - crop)).min(whole - kept)
 }
 
 /// Half the margin, halves to the even side, as torchvision crops.

@@ -115,6 +115,22 @@ fn a_shift_by_one_pixel_moves_the_columns() {
     assert_eq!(shifted(Padding::Zeros), [2.0, 3.0, 4.0, 0.0, 6.0, 7.0, 8.0, 0.0]);
     assert_eq!(shifted(Padding::Border), [2.0, 3.0, 4.0, 4.0, 6.0, 7.0, 8.0, 8.0]);
     assert_eq!(shifted(Padding::Fill(vec![-5.0])), [2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, -5.0]);
+    assert_eq!(shifted(Padding::Auto), shifted(Padding::Border));
+}
+
+/// Of the 16 outermost pixels of a 5 x 5 image one may be light, and so may those within.
+#[test]
+fn edges_are_continued_unless_nine_in_ten_of_them_are_black() {
+    let mut digit = vec![0.0; 25];
+    (digit[4], digit[12]) = (0.5, 1.0);
+    let map = Map::Plane(GENERIC);
+    let of = |pixels: &[f32], padding| {
+        one(&image(1, 5, 5, pixels.to_vec()), map, &with(Kernel::Bicubic, padding))
+    };
+    assert_eq!(of(&digit, Padding::Auto), of(&digit, Padding::Zeros));
+    digit[0] = 0.5;
+    assert_eq!(of(&digit, Padding::Auto), of(&digit, Padding::Border));
+    assert_ne!(of(&digit, Padding::Zeros), of(&digit, Padding::Border));
 }
 
 /// Halfway between pixels the cubic weights are -0.09375, 0.59375, 0.59375, -0.09375.

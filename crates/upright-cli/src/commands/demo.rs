@@ -8,7 +8,7 @@ use upright::internal::canonicalizer::Posed;
 use upright::internal::samples as facts;
 use upright::{
     Artifact, Canonicalizer, Dataset, FitData, Model, ModelOptions, Part, Prediction, Role,
-    Samples, Silent, Value, View, samples, warp,
+    Samples, Silent, Value, View, samples,
 };
 
 use super::eval::Tally;
@@ -301,7 +301,7 @@ fn draw(
     let batch = inputs.read(c, &rows)?.batch;
     let views: Vec<View> =
         rows.iter().map(|&item| View { item, map: predictions[item].map }).collect();
-    let views = warp(&batch, &views, &c.config().resample)?;
+    let views = c.shown(&batch, &views)?;
     let cells: Vec<sheet::Cell> = rows
         .iter()
         .map(|&i| sheet::Cell {

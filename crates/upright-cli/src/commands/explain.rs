@@ -166,7 +166,7 @@ fn steps(c: &Canonicalizer, batch: &Batch, trace: &Trace) -> Result<Vec<(usize, 
     }
     let views: Vec<View> =
         steps.iter().map(|(_, s)| View { item: 0, map: c.space().map(&s.pose) }).collect();
-    let views = warp(batch, &views, &c.config().resample)?;
+    let views = c.shown(batch, &views)?;
     let picture = |i: usize| html::picture(&figure::thumbnail(views.signal(), views.item(i)));
     Ok(steps.iter().enumerate().map(|(i, (order, s))| (*order, s.energy, picture(i))).collect())
 }

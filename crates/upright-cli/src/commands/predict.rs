@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use upright::internal::dataset::chunk;
-use upright::{Batch, Canonicalizer, Dataset, Hint, Prediction, View, warp};
+use upright::{Batch, Canonicalizer, Dataset, Hint, Prediction, View};
 use upright_data::{Allowance, Source, Want};
 use upright_job::{Row, Table};
 
@@ -247,7 +247,7 @@ fn save_view(
     item: usize,
     p: &Prediction,
 ) -> Result<()> {
-    let view = warp(batch, &[View { item, map: p.map }], &c.config().resample)?;
+    let view = c.shown(batch, &[View { item, map: p.map }])?;
     let name = source.name(row);
     let (file, key) = name.rsplit_once('#').unwrap_or((&name, ""));
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use upright::{Batch, Canonicalizer, Model, ModelOptions, Role, Transforms, Verdict, View, warp};
+use upright::{Batch, Canonicalizer, Model, ModelOptions, Role, Transforms, Verdict, View};
 
 use super::fit::{errors_path, note};
 use super::judged::{Judged, JudgedArgs};
@@ -182,9 +182,8 @@ fn cell(c: &Canonicalizer, inputs: &Inputs, outcome: &Outcome) -> Result<Cell> {
 
 /// An input and a view of it, as addresses that hold them.
 pub fn pictures(c: &Canonicalizer, batch: &Batch, map: upright::Map) -> Result<[String; 2]> {
-    let view = warp(batch, &[View { item: 0, map }], &c.config().resample)?;
-    let draw = |b: &Batch| html::picture(&figure::thumbnail(b.signal(), b.item(0)));
-    Ok([draw(batch), draw(&view)])
+    let shown = c.shown(batch, &[upright::Map::IDENTITY, map].map(|map| View { item: 0, map }))?;
+    Ok([0, 1].map(|i| html::picture(&figure::thumbnail(shown.signal(), shown.item(i)))))
 }
 
 /// Landscapes of the most telling inputs: one mended, one rejected, one that stays wrong.

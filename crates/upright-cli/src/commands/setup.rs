@@ -176,8 +176,9 @@ pub struct PartArgs {
     /// Views that a search may evaluate [default: 8 with the preset learned, 60 with others]
     #[arg(long, value_name = "N")]
     pub budget: Option<usize>,
-    /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb
-    #[arg(long, value_name = "KIND", default_value = "zeros")]
+    /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb;
+    /// auto continues edges outward in views, unless they are black
+    #[arg(long, value_name = "KIND", default_value = "auto")]
     pub padding: String,
 }
 
@@ -214,7 +215,7 @@ fn signal_kind(text: &str) -> std::result::Result<SignalKind, String> {
     SignalKind::parse(text).map_err(|e| e.to_string())
 }
 
-/// Reads a padding: zeros, border, a grey value in 0..1, or a colour as #rrggbb.
+/// Reads a padding: auto, zeros, border, a grey value in 0..1, or a colour as #rrggbb.
 pub fn padding(text: &str) -> Result<Padding> {
     let digits = text.strip_prefix('#').filter(|d| d.len() == 6);
     let channel = |i: usize| {
@@ -224,12 +225,13 @@ pub fn padding(text: &str) -> Result<Padding> {
     let colour = (0..3).map(channel).collect::<Option<Vec<f32>>>();
     let grey = text.parse::<f32>().ok().filter(|v| (0.0..=1.0).contains(v)).map(|v| vec![v]);
     match (text, colour.or(grey)) {
+        ("auto", _) => Ok(Padding::Auto),
         ("zeros", _) => Ok(Padding::Zeros),
         ("border", _) => Ok(Padding::Border),
         (_, Some(colour)) => Ok(Padding::Fill(colour)),
         _ => Err(Failure::usage(
             format!("unknown padding `{text}`"),
-            "give zeros, border, a grey value in 0..1, or a colour as #rrggbb",
+            "give auto, zeros, border, a grey value in 0..1, or a colour as #rrggbb",
         )),
     }
 }

@@ -116,7 +116,8 @@ pub(crate) struct Args {
     /// Measure again what is finished
     #[arg(long)]
     again: bool,
-    /// Only measurements that one of these words names, such as a method, a budget or what is left out
+    /// Only measurements that one of these words names, such as a method, a budget or what is
+    /// left out; `corners+ours` those that both name
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -210,8 +211,9 @@ impl Lab {
         words: &[(&str, &str)],
         work: impl FnOnce(&Lab) -> upright::Result<Found>,
     ) -> Result<(), String> {
-        let named = |(_, word): &(&str, &str)| self.only.iter().any(|only| only == word);
-        if !self.only.is_empty() && !words.iter().any(named) {
+        let has = |word: &str| words.iter().any(|(_, own)| *own == word);
+        let named = |only: &String| only.split('+').all(has);
+        if !self.only.is_empty() && !self.only.iter().any(named) {
             return Ok(());
         }
         let mut what: What = words.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();

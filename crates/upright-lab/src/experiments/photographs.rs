@@ -1,6 +1,6 @@
 //! Natural images under rotation: exact quarter turns; any angle before the centre
 //! is cut out, so that corners are black, or what is zero to the classifier, where they
-//! show; any angle cropped to where there are no corners.
+//! show; any angle, drawn in until there are none.
 //!
 //! The paper's rows look at 17 equally spaced angles with a random offset (all
 //! four exact turns where there are only those) and take the view of lowest
@@ -8,7 +8,7 @@
 
 use upright::internal::seed;
 use upright::score::Score;
-use upright::{Model, Padding, Part, Resample, Role, Space, SpaceConfig, Tap, View, warp};
+use upright::{Map, Padding, Part, Resample, Role, Space, SpaceConfig, Tap, View, warp};
 
 use super::fits::Filled;
 use super::ledger::{Found, Line};
@@ -62,11 +62,6 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     Ok(())
 }
 
-/// The side of a classifier's pictures.
-fn side(model: &Model) -> usize {
-    model.signal().shape().get(1).copied().unwrap_or(0)
-}
-
 /// Answers of several methods, counted as they come.
 struct Tally {
     names: Vec<&'static str>,
@@ -112,21 +107,32 @@ impl Tally {
 }
 
 /// What the classifier says where the turn is known: undone, the same with edges continued
-/// outward where nothing was seen, and undone but for less than an eighth.
+/// outward where nothing was seen, the latter of what it sees alone, and undone but for less
+/// than an eighth.
 fn undone(task: &Task, test: &Test) -> upright::Result<Found> {
     let model = task.model(&[])?;
     let mut found = Found::of(&test.turned.space());
-    let mut tally = Tally::new(&["undone", "edges", "quarter"]);
+    let mut tally = Tally::new(&["undone", "edges", "cropped", "quarter"]);
     let edges = Resample { padding: Padding::Border, ..test.resample.clone() };
-    test.each(side(&model), |few| {
+    test.each(|few| {
         tally.labels.extend(&few.labels);
         for (kind, batch) in &few.kinds {
             tally.alone[*kind].extend(model.run(batch)?.labels());
-            for at in (0..3).filter(|_| *kind == 1) {
-                let told = few.back.iter().map(|map| if at == 2 { quarter(map) } else { *map });
-                let views = told.enumerate().map(|(item, map)| View { item, map });
+            if *kind == 0 {
+                continue;
+            }
+            let cropped = model.centre(batch.clone())?;
+            let back: Vec<Map> = few.back.clone();
+            let quarters: Vec<Map> = back.iter().map(quarter).collect();
+            let ways = [
+                (batch, &back, &test.resample),
+                (batch, &back, &edges),
+                (&cropped, &back, &edges),
+                (batch, &quarters, &edges),
+            ];
+            for (at, (batch, maps, resample)) in ways.into_iter().enumerate() {
+                let views = maps.iter().enumerate().map(|(item, &map)| View { item, map });
                 let views: Vec<View> = views.collect();
-                let resample = if at == 1 { &edges } else { &test.resample };
                 let labels = model.run(&warp(batch, &views, resample)?)?.labels();
                 tally.add(1, at, Answers { evaluations: labels.len(), labels });
             }
@@ -150,7 +156,7 @@ fn by_views(lab: &Lab, task: &Task, test: &Test) -> upright::Result<Found> {
     let scores: Vec<&dyn Score> = scores.iter().map(AsRef::as_ref).collect();
     let mut found = Found::of(&(&parts, test.turned.space(), ANGLES, AVERAGED));
     let mut tally = Tally::new(&["energy", "pc-knn-mix", "knn-mix", "tta"]);
-    test.each(side(&model), |few| {
+    test.each(|few| {
         tally.labels.extend(&few.labels);
         for (kind, batch) in &few.kinds {
             let kind = *kind;
@@ -201,7 +207,7 @@ fn ours(lab: &Lab, task: &Task, test: &Test, left: &Left) -> upright::Result<Fou
     found.number("fit seconds", fit.cost.seconds);
     found.number("artifact megabytes", fit.cost.bytes as f64 / 1e6);
     let mut tally = Tally::new(&["always", "gated"]);
-    test.each(side(c.model()), |few| {
+    test.each(|few| {
         tally.labels.extend(&few.labels);
         for (kind, batch) in &few.kinds {
             let kind = *kind;
@@ -216,10 +222,11 @@ fn ours(lab: &Lab, task: &Task, test: &Test, left: &Left) -> upright::Result<Fou
     Ok(found)
 }
 
-const METHODS: [(&str, &str, &str); 10] = [
+const METHODS: [(&str, &str, &str); 11] = [
     ("undone", "vanilla", "Vanilla"),
     ("undone", "undone", "the true turn undone"),
     ("undone", "edges", "the same, edges continued outward"),
+    ("undone", "cropped", "the same, but of the cropped square alone"),
     ("undone", "quarter", "undone but for less than an eighth of a turn"),
     ("views", "tta", "TTA, 16 angles (4 quarters)"),
     ("views", "energy", "Energy, 17 angles (4 quarters)"),

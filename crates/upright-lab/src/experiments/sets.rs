@@ -7,9 +7,8 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use upright::internal::preprocess::{Resize, Size};
-use upright::{Dataset, Model, Signal};
-use upright_data::{Change, Item, Options, Prepare, Source, Want};
+use upright::{Dataset, Model};
+use upright_data::{Options, Prepare, Source, Want};
 
 use super::rows::{Labelled, Rows};
 use super::tasks::{DIGITS, Folders, PHOTOGRAPHS, Task};
@@ -57,16 +56,14 @@ pub(super) fn of(name: &str) -> Result<&'static Set, String> {
 }
 
 impl Set {
-    /// Reads it for a classifier, pictures as squares of a side if one is given; also the files
-    /// that were read.
+    /// Reads it for a classifier; also the files that were read.
     pub(super) fn read(
         &self,
         folder: &Path,
         model: &Model,
-        side: Option<usize>,
     ) -> Result<(Parts, Vec<PathBuf>), String> {
         let files = RefCell::default();
-        let opening = Opening { folder: folder.to_path_buf(), model, side, files };
+        let opening = Opening { folder: folder.to_path_buf(), model, files };
         Ok(((self.open)(&opening)?, opening.files.into_inner()))
     }
 }
@@ -75,8 +72,6 @@ impl Set {
 struct Opening<'a> {
     folder: PathBuf,
     model: &'a Model,
-    /// The side of squares that pictures become, if it is not the classifier's.
-    side: Option<usize>,
     files: RefCell<Vec<PathBuf>>,
 }
 
@@ -99,26 +94,10 @@ impl Opening<'_> {
         options.outputs = Some(self.model.classes());
         change(&mut options);
         self.files.borrow_mut().push(path.to_path_buf());
-        let prepare =
-            self.side.map_or_else(|| Prepare::for_model(self.model, 0), |s| self.squares(s));
+        let prepare = Prepare::for_model(self.model, 0);
         let source: Source = upright_data::open(&[path.to_path_buf()], &options, prepare)
             .map_err(|e| e.to_string())?;
         Ok(Rows::all(source))
-    }
-
-    /// Pictures as squares of a side.
-    fn squares(&self, side: usize) -> Prepare {
-        let signal = Signal::image(3, side, side);
-        let mut preprocess = self.model.preprocess().clone();
-        preprocess.resize = Some(Resize::Shorter(side));
-        preprocess.crop = Some(Size { height: side, width: side });
-        let apply = move |item| {
-            let Item::Image(picture) = item else {
-                return Err(upright::Error::shape("item", "a picture", "another signal"));
-            };
-            Ok(Ok((preprocess.prepare(&picture, signal)?, Change::None)))
-        };
-        Prepare { signal, apply: Box::new(apply) }
     }
 
     /// A training file and a test file, whose odd rows calibrate.
@@ -278,7 +257,7 @@ mod tests {
         preprocess.set("pad", "40").unwrap();
         let options = ModelOptions { taps: vec![], preprocess, ..ModelOptions::default() };
         let model = Model::from_bytes(DIGITS, samples::glyph_model(), &options).unwrap();
-        let (parts, files) = of("emnist").unwrap().read(folder.path(), &model, None).unwrap();
+        let (parts, files) = of("emnist").unwrap().read(folder.path(), &model).unwrap();
         assert_eq!(files.len(), 2);
         let (batch, labels) = parts.judged.load().unwrap();
         assert_eq!(labels, [5]);

@@ -124,21 +124,9 @@ impl Task {
         }
         let origin = Origin::File(path.clone(), preprocess);
         let model = origin.load(name, &[], &folders.engine).map_err(|e| e.to_string())?;
-        let (parts, files) = set.read(&folders.data, &model, None)?;
+        let (parts, files) = set.read(&folders.data, &model)?;
         let hashes = [hash(&[path])?, hash(&files)?];
         Ok(Task::joined(set.name, origin, (&model, folders), parts, scale, hashes))
-    }
-
-    /// Inputs that judge, at most so many, as squares of another side than the classifier takes.
-    pub(crate) fn judged_at(
-        &self,
-        side: usize,
-        folders: &Folders,
-        most: usize,
-    ) -> Result<Rows, String> {
-        let model = self.model(&[]).map_err(|e| e.to_string())?;
-        let (parts, _) = sets::of(self.name)?.read(&folders.data, &model, Some(side))?;
-        Ok(parts.judged.some(most))
     }
 
     fn joined(

@@ -1,7 +1,7 @@
 //! Photographs turned in several ways, to judge by.
 
 use upright::internal::seed;
-use upright::{Batch, Dataset, Map, Padding, Resample, Space, SpaceConfig, View, warp};
+use upright::{Batch, Dataset, Map, Padding, Resample, Signal, Space, SpaceConfig, View, warp};
 
 use super::Lab;
 use super::rows::Rows;
@@ -15,13 +15,20 @@ pub(super) enum Turned {
     Corners,
     Grey,
     Inner,
+    Within,
     /// As they come: SI-Score's, where they are there.
     SiScore,
 }
 
 impl Turned {
-    pub(super) const ALL: [Turned; 5] =
-        [Turned::Quarters, Turned::Corners, Turned::Grey, Turned::Inner, Turned::SiScore];
+    pub(super) const ALL: [Turned; 6] = [
+        Turned::Quarters,
+        Turned::Corners,
+        Turned::Grey,
+        Turned::Inner,
+        Turned::Within,
+        Turned::SiScore,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -29,6 +36,7 @@ impl Turned {
             Turned::Corners => "corners",
             Turned::Grey => "grey",
             Turned::Inner => "inner",
+            Turned::Within => "within",
             Turned::SiScore => "si-score",
         }
     }
@@ -40,7 +48,8 @@ impl Turned {
             Turned::Grey => {
                 "any angle before the centre is cut out, corners that are zero to the classifier"
             }
-            Turned::Inner => "any angle, cropped to where there are no corners",
+            Turned::Inner => "any angle, drawn in until the classifier sees no corners",
+            Turned::Within => "any angle, drawn in until there are no corners at all",
             Turned::SiScore => "SI-Score: rotated objects on upright backgrounds",
         }
     }
@@ -54,8 +63,8 @@ impl Turned {
 const TEST: u64 = 44;
 /// Photographs that are worked on at a time.
 const TOGETHER: usize = 32;
-/// The side of squares that are turned by any angle before their centre is cut out.
-const LARGE: usize = 256;
+/// How far a square is drawn in for any turn of it to lie within it.
+const WITHIN: f32 = std::f32::consts::FRAC_1_SQRT_2;
 
 /// Photographs to judge by, a few at a time: all of them would not fit into memory.
 pub(super) struct Test {
@@ -64,6 +73,8 @@ pub(super) struct Test {
     /// What lies outside a photograph.
     pub(super) resample: Resample,
     pub(super) space: Space,
+    /// What a photograph is drawn in by.
+    drawn: f32,
 }
 
 /// Some photographs.
@@ -82,26 +93,30 @@ impl Test {
     pub(super) fn new(lab: &Lab, task: &Task, turned: Turned) -> Result<Option<Self>, String> {
         let count = lab.scale.inputs;
         let rows = match turned {
-            Turned::Corners | Turned::Grey | Turned::Inner => {
-                Some(task.judged_at(LARGE, lab.folders(), count)?)
-            }
             Turned::SiScore => si_score(task, lab.folders(), count)?,
-            Turned::Quarters => Some(task.judged(count)),
+            _ => Some(task.judged(count)),
         };
         let Some(rows) = rows else { return Ok(None) };
         let space = SpaceConfig::parse(turned.space()).and_then(|s| s.build());
         let mut resample = Resample { clamp: true, ..Resample::default() };
+        let model = task.model(&[]).map_err(|e| e.to_string())?;
+        let side = |signal: Signal| signal.shape().last().map_or(1.0, |n| *n as f32);
+        let drawn = match turned {
+            Turned::Inner => WITHIN * side(model.signal()) / side(model.fed()),
+            Turned::Within => WITHIN,
+            _ => 1.0,
+        };
         if turned == Turned::Grey {
-            let model = task.model(&[]).map_err(|e| e.to_string())?;
-            let mean = model.preprocess().mean.iter().map(|m| *m as f32);
-            resample.padding = Padding::Fill(mean.collect());
+            let own = model.preprocess();
+            let zero = own.mean.iter().map(|m| (m / (255.0 * own.scale)) as f32);
+            resample.padding = Padding::Fill(zero.collect());
         }
-        Ok(Some(Test { turned, rows, resample, space: space.map_err(|e| e.to_string())? }))
+        let space = space.map_err(|e| e.to_string())?;
+        Ok(Some(Test { turned, rows, resample, space, drawn }))
     }
 
     pub(super) fn each(
         &self,
-        side: usize,
         mut tell: impl FnMut(Few) -> upright::Result<()>,
     ) -> upright::Result<()> {
         let all: Vec<usize> = (0..self.rows.len()).collect();
@@ -111,7 +126,7 @@ impl Test {
             let back = (0..loaded.batch.len())
                 .filter(|_| self.turned != Turned::SiScore)
                 .filter_map(|item| self.turn(&loaded.batch, item).inverse());
-            tell(Few { back: back.collect(), kinds: self.made(loaded.batch, side)?, labels })?;
+            tell(Few { back: back.collect(), kinds: self.made(loaded.batch)?, labels })?;
         }
         Ok(())
     }
@@ -123,48 +138,23 @@ impl Test {
         self.space.map(&self.space.draw(&unit))
     }
 
-    /// The photographs as the classifier takes them, upright and turned.
-    fn made(&self, batch: Batch<'static>, side: usize) -> upright::Result<Kinds> {
+    /// The photographs as they come, upright and turned: squares of which the classifier sees
+    /// the centre.
+    fn made(&self, batch: Batch<'static>) -> upright::Result<Kinds> {
         if self.turned == Turned::SiScore {
             return Ok(vec![(1, batch)]);
         }
-        let turn = |item: usize| self.turn(&batch, item);
-        let under = |map: &dyn Fn(usize) -> Map| {
-            let views: Vec<View> =
-                (0..batch.len()).map(|item| View { item, map: map(item) }).collect();
-            warp(&batch, &views, &self.resample)
-        };
-        if self.turned == Turned::Quarters {
-            let turned = under(&turn)?;
-            return Ok(vec![(0, batch), (1, turned)]);
-        }
-        // Without corners, the view's own square, turned by any angle, must lie within the
-        // picture.
-        let inner = LARGE as f32 / (side as f32 * std::f32::consts::SQRT_2);
-        let by = if self.turned == Turned::Inner { inner } else { 1.0 };
         let drawn = |map: Map| match map {
-            Map::Plane(m) => Map::Plane(m.map(|v| v * by)),
+            Map::Plane(m) => Map::Plane(m.map(|v| v * self.drawn)),
             solid @ Map::Space(_) => solid,
         };
-        let both = [under(&|_| drawn(Map::IDENTITY))?, under(&|item| drawn(turn(item)))?];
-        let [upright, turned] = both.map(|batch| centre(&batch, side));
-        Ok(vec![(0, upright?), (1, turned?)])
+        let under = |map: &dyn Fn(usize) -> Map| {
+            let views: Vec<View> =
+                (0..batch.len()).map(|item| View { item, map: drawn(map(item)) }).collect();
+            warp(&batch, &views, &self.resample)
+        };
+        Ok(vec![(0, under(&|_| Map::IDENTITY)?), (1, under(&|item| self.turn(&batch, item))?)])
     }
-}
-
-/// The centre of pictures.
-fn centre(batch: &Batch, side: usize) -> upright::Result<Batch<'static>> {
-    let margin = (LARGE - side) / 2;
-    let mut out = Vec::with_capacity(batch.len() * 3 * side * side);
-    for item in 0..batch.len() {
-        for row in batch.item(item).chunks(LARGE).enumerate().filter(|(i, _)| {
-            let y = i % LARGE;
-            (margin..margin + side).contains(&y)
-        }) {
-            out.extend_from_slice(&row.1[margin..margin + side]);
-        }
-    }
-    Batch::new(upright::Signal::image(3, side, side), out)
 }
 
 /// The quarter turn that is nearest to a rotation.

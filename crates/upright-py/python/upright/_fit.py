@@ -115,7 +115,7 @@ def fit(
         set: settings of parts: `{"lessons": 5000, "gate.drop": 0.3}`; those without a role are
             the score's.
         budget: views that a search may evaluate.
-        padding: what lies outside an input: `zeros`, `border`, a grey value, or `#rrggbb`.
+        padding: what lies outside an input: `auto`, `zeros`, `border`, a grey value, or `#rrggbb`.
         tap, reduce, dim, output: what is read of an ONNX model.
         signal, points: what it takes, where that is not clear.
         resize, crop, pad, channels, scale, mean, std: how images are prepared for it.

@@ -97,8 +97,7 @@ pub async fn model(
         datatype: o.datatype,
         shape: open(&(o.shape)(&app)),
     });
-    let input =
-        Tensor { name: model.input(), datatype: "FP32", shape: open(&model.signal().shape()) };
+    let input = Tensor { name: model.input(), datatype: "FP32", shape: open(&model.fed().shape()) };
     Ok(Json(Model {
         name: &app.options.name,
         versions: [VERSION],

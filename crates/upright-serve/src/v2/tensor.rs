@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use half::f16;
 use tokio::sync::OwnedSemaphorePermit;
-use upright::{Signal, SignalKind};
+use upright::{Batch, Signal, SignalKind};
 
 use super::data::Data;
 use crate::app::App;
@@ -48,7 +48,7 @@ pub fn items(
     if datatype == "BYTES" {
         return files(app, name, shape, values);
     }
-    let signal = model.signal();
+    let signal = model.fed();
     let numbers = match values {
         Values::Json(data, _) => from_json(name, datatype, signal, data)?,
         Values::Bytes(bytes) => from_bytes(name, datatype, signal, bytes)?,
@@ -70,7 +70,9 @@ pub fn items(
         _ => return Err(wrong(format!("`{name}` is {shape:?}"))),
     }
     prepare::check(signal, &numbers)?;
-    Ok(numbers.chunks_exact(signal.size()).map(<[f32]>::to_vec).collect())
+    let batch = Batch::new(signal, numbers).map_err(|e| wrong(e.to_string()))?;
+    let whole = model.whole(&batch).map_err(|e| wrong(e.to_string()))?;
+    Ok((0..whole.len()).map(|i| whole.item(i).to_vec()).collect())
 }
 
 fn unknown(name: &str, datatype: &str) -> Refusal {

@@ -22,7 +22,7 @@ use crate::score::{self, Score};
 use crate::search;
 use crate::space::{Space, SpaceConfig};
 use crate::tensor::{Batch, Signal};
-use crate::warp::Resample;
+use crate::warp::{Padding, Resample};
 
 mod advice;
 mod calibrate;
@@ -93,7 +93,7 @@ impl Default for Config {
         Config {
             parts: Parts::default(),
             space: SpaceConfig::default(),
-            resample: Resample::default(),
+            resample: Resample { padding: Padding::Auto, ..Resample::default() },
             budget: PRESETS[0].budget,
             seed: 0,
             bank: None,

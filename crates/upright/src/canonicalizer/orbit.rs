@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Canonicalizer, Prediction};
+use crate::copies::of_copies;
 use crate::dataset::CHUNK;
 use crate::error::Result;
 use crate::seed;
 use crate::stats::Share;
 use crate::tensor::Batch;
-use crate::warp::{Resample, View, warp};
+use crate::warp::{View, warp};
 
 /// How the transformed copies of one input were classified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ impl Canonicalizer {
     /// transformed data are.
     pub fn orbits(&self, batch: &Batch, copies: usize, seed: u64) -> Result<Vec<Orbit>> {
         let copies = copies.max(1);
-        let resample = Resample { clamp: true, ..self.config.resample.clone() };
+        let resample = of_copies(&self.config.resample);
         let mut orbits = Vec::with_capacity(batch.len());
         let items: Vec<usize> = (0..batch.len()).collect();
         for items in items.chunks((CHUNK / copies).max(1)) {

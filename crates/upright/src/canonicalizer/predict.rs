@@ -12,14 +12,17 @@ use crate::readout::Answer;
 use crate::search::Seen;
 use crate::tensor::{Batch, argmax};
 use crate::trace::Trace;
+use crate::warp::{View, warp};
 
 impl Canonicalizer {
-    /// Answers for a batch of prepared inputs, in order.
+    /// Answers for a batch of prepared inputs, in order; images may lack what the model's
+    /// preprocessing keeps around its crop.
     ///
     /// An input's answer depends on its content, the fitted parts and the seed alone, not
     /// on the batch it comes in, the thread count or the order. An input that is kept or
     /// rejected gets the bare model's logits bit for bit.
     pub fn predict(&self, batch: &Batch) -> Result<Vec<Prediction>> {
+        let batch = &*self.model.whole(batch)?;
         let begun = self.begin(batch)?;
         let mut predictions: Vec<Prediction> = begun.iter().map(|b| self.kept(&b.trace)).collect();
         let (rows, begun): (Vec<usize>, Vec<Begun>) = begun
@@ -36,8 +39,16 @@ impl Canonicalizer {
     /// Searches every input of a batch, whatever the gate says, and returns all that was
     /// looked at.
     pub fn trace(&self, batch: &Batch) -> Result<Vec<Trace>> {
+        let batch = &*self.model.whole(batch)?;
         let rows: Vec<usize> = (0..batch.len()).collect();
         self.search_rows(batch, &rows, self.begin(batch)?)
+    }
+
+    /// Views of inputs as the network sees them.
+    #[doc(hidden)]
+    pub fn shown(&self, batch: &Batch, views: &[View]) -> Result<Batch<'static>> {
+        let whole = self.model.whole(batch)?;
+        self.model.centre(warp(&whole, views, &self.config.resample)?)
     }
 
     /// What the gate makes of a finished search of an input.

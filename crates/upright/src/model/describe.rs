@@ -126,6 +126,14 @@ pub(super) fn preprocess(signal: Signal, said: Overrides) -> Result<Preprocess> 
     }
 }
 
+/// What items are, where images keep what a crop to what the network is fed with cuts off.
+pub(super) fn kept(fed: Signal, preprocess: &Preprocess) -> Signal {
+    let Signal::Image { channels, height, width } = fed else { return fed };
+    let cropped = preprocess.crop == Some(Size { height, width });
+    let whole = preprocess.kept().filter(|_| cropped);
+    whole.map_or(fed, |s| Signal::image(channels, s.height, s.width))
+}
+
 /// No preprocessing.
 fn plain() -> Preprocess {
     Preprocess { channels: Channels::AsGiven, ..Preprocess::default() }

@@ -12,7 +12,10 @@ pub(super) struct Description {
     /// Stands for it in messages.
     pub(super) name: String,
     pub(super) fingerprint: String,
+    /// What one item is.
     pub(super) signal: Signal,
+    /// What the network is fed with: the centre of an image, where items are larger.
+    pub(super) fed: Signal,
     pub(super) preprocess: Preprocess,
     pub(super) output: String,
     pub(super) ending: Ending,
@@ -22,16 +25,16 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The shape of a micro-batch.
+    /// The shape of a micro-batch as the network is fed with it.
     pub(super) fn shape(&self, items: usize) -> Vec<usize> {
         let mut shape = vec![items];
-        shape.extend(self.signal.shape());
+        shape.extend(self.fed.shape());
         shape
     }
 
     /// Whether a batch holds what the model takes at its `input`.
     pub(super) fn check(&self, input: &str, batch: &Batch<'_>) -> Result<()> {
-        if batch.signal() == self.signal {
+        if batch.signal() == self.signal || batch.signal() == self.fed {
             return Ok(());
         }
         let what = format!("input `{input}`");
@@ -44,7 +47,7 @@ impl Description {
             preprocess: Overrides::default(),
             exact: Some(self.preprocess.clone()),
             output: Some(self.output.clone()),
-            signal: Some(self.signal),
+            signal: Some(self.fed),
             micro_batch: Some(micro_batch),
             ..self.options.clone()
         }

@@ -30,10 +30,13 @@ impl Model {
     /// take items of the same shape.
     pub(crate) fn with_external(mut self, energy: Model) -> Result<Self> {
         check(&energy)?;
-        if energy.signal() != self.signal() {
+        let (own, fed) = (energy.description.fed, self.description.fed);
+        if own != fed {
             let what = format!("input of the energy network {}", energy.description.name);
-            return Err(Error::shape(what, self.signal().shape(), energy.signal().shape()));
+            return Err(Error::shape(what, fed.shape(), own.shape()));
         }
+        let mut energy = energy;
+        Arc::make_mut(&mut energy.description).signal = self.signal();
         let mut taps = self.network.taps.clone();
         taps.push(Tapped::plain(EXTERNAL, energy.output(), energy.classes())?);
         self.external = Some(Arc::new(External { model: energy, taps }));

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::batching::{Piece, joined, pieces};
+use super::description::Description;
 use super::{Model, describe};
 use crate::engine::{self, Engine, Input, Lane, Value, apart};
 use crate::error::{Error, Result};
@@ -134,8 +135,9 @@ impl Model {
             outputs.append(&seen)?;
             all.extend(gradient);
         }
-        let gradient = self.description.preprocess.pullback(self.signal(), &all);
-        Ok((outputs, Batch::new(self.signal(), gradient)?))
+        let Description { preprocess, fed, .. } = self.description.as_ref();
+        let gradient = preprocess.pullback(batch.signal(), *fed, &all);
+        Ok((outputs, Batch::new(batch.signal(), gradient)?))
     }
 
     /// There and back for some items, at least one, in micro-batches of `many` as far as they
@@ -197,7 +199,7 @@ impl Model {
         };
         let wanted: Vec<usize> = (0..graphs.tensors).collect();
         let shape = self.description.shape(batch.len());
-        let data = self.description.preprocess.normalise(&batch);
+        let data = self.description.preprocess.normalise(&batch, self.description.fed);
         let input = Input { name: &self.network.input, shape: &shape, data: &data };
         let values = graphs.there.run_on(lane, &[input], &wanted)?;
         let seen = self.network.pooled(&values, batch.len(), piece.count)?;
@@ -253,7 +255,7 @@ impl Model {
             Ok(Some(Value { shape, data }))
         };
         let d = shapes.zip(derivatives).map(value).collect::<Result<Vec<_>>>()?;
-        let data = self.description.preprocess.normalise(&piece.of(batch));
+        let data = self.description.preprocess.normalise(&piece.of(batch), self.description.fed);
         let shape = self.description.shape(items);
         let input = Input { name: &self.network.input, shape: &shape, data: &data };
         self.first(self.network.engine.pullback_on(lane, input, &d)?, items, rows.len())
@@ -261,7 +263,7 @@ impl Model {
 
     /// The first `count` of a gradient's `items`.
     fn first(&self, mut gradient: Vec<f32>, items: usize, count: usize) -> Result<Vec<f32>> {
-        let size = self.signal().size();
+        let size = self.description.fed.size();
         if gradient.len() != items * size {
             return Err(Error::shape("gradient", self.description.shape(items), gradient.len()));
         }
@@ -296,7 +298,7 @@ impl Model {
     /// The bits that made-up items get on a lane.
     fn bits_on(&self, ways: &Ways, lane: Lane) -> Result<Vec<u32>> {
         let items = self.batching.smallest();
-        let batch = describe::specimen(self.signal(), items)?;
+        let batch = describe::specimen(self.description.fed, items)?;
         let piece = Piece { items: (0..items).collect(), count: items };
         let (kept, pooled) = self.there(ways, lane, &batch, &piece)?;
         let seen = self.network.projected(pooled);
@@ -365,7 +367,7 @@ impl Model {
 
     fn tried_many(&self, ways: &Ways, graphs: &Graphs, graph: &Graph) -> Result<Option<Back>> {
         let (way, kept) = self.way_back(graph, self.micro_batch())?;
-        let batch = describe::specimen(self.signal(), self.micro_batch())?;
+        let batch = describe::specimen(self.description.fed, self.micro_batch())?;
         let bits = |many: Option<&Back>| -> Result<Vec<u32>> {
             let same = |seen: &Outputs| Ok(same(seen));
             let (_, gradient) = self.both_ways(ways, many, &batch, 0..batch.len(), same)?;

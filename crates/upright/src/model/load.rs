@@ -35,23 +35,24 @@ pub(super) fn graph(graph: Graph, beside: Overrides, options: &Options) -> Resul
     if graph.was().bytes {
         said.feed_bytes();
     }
-    let (signal, said) = describe::signal(&graph, &input, said, options)?;
+    let (fed, said) = describe::signal(&graph, &input, said, options)?;
     let output = describe::output(&graph, options.output.as_deref())?;
     let ending = graph.ending(&output);
     let fixed = match input.dims.as_deref() {
         Some([Dim::Fixed(n), ..]) if *n > 0 => Some(*n),
         _ => None,
     };
-    let most = describe::fits(&graph, &input, signal, fixed.or(options.micro_batch).unwrap_or(1))?;
+    let most = describe::fits(&graph, &input, fed, fixed.or(options.micro_batch).unwrap_or(1))?;
     let row = engine::row(&options.engine)?;
     let preprocess = options.exact.clone().unwrap_or(said);
-    if let Signal::Image { channels, .. } = signal {
+    if let Signal::Image { channels, .. } = fed {
         preprocess.check(channels)?;
     }
     let description = Description {
         name: graph.name().into(),
         fingerprint: graph.fingerprint().into(),
-        signal,
+        signal: describe::kept(fed, &preprocess),
+        fed,
         preprocess,
         output,
         ending,
@@ -119,7 +120,7 @@ pub(super) fn ready(
     size: Size,
     lanes: Arc<Lanes>,
 ) -> Result<Model> {
-    let made_up = describe::specimen(description.signal, size.items)?;
+    let made_up = describe::specimen(description.fed, size.items)?;
     let batching = Batching::tried(size, lanes, network.engine.as_ref(), |lane, items| {
         network.forward(&description, lane, &made_up.select(items))
     })?;

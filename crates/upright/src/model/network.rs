@@ -42,7 +42,7 @@ impl Network {
         batch: &Batch<'_>,
     ) -> Result<Vec<Value>> {
         let shape = description.shape(batch.len());
-        let data = description.preprocess.normalise(batch);
+        let data = description.preprocess.normalise(batch, description.fed);
         let wanted: Vec<usize> = (0..self.tensors.len()).collect();
         let input = Input { name: &self.input, shape: &shape, data: &data };
         let values = self.engine.run_on(lane, &[input], &wanted)?;

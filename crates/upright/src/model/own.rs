@@ -31,7 +31,7 @@ pub struct ModelInfo {
     /// Tells models apart: what was fitted on one is refused by others. By default it follows
     /// from the name and the signal; better is a hash of the weights.
     pub fingerprint: String,
-    /// What one item is.
+    /// What the engine is fed with; items keep what a crop in `preprocess` would cut off.
     pub signal: Signal,
     /// How pictures are prepared and images normalised; by default not at all.
     pub preprocess: Overrides,
@@ -88,7 +88,8 @@ impl Model {
             },
             name: info.name,
             fingerprint: info.fingerprint,
-            signal: info.signal,
+            signal: describe::kept(info.signal, &preprocess),
+            fed: info.signal,
             preprocess,
             output: LOGITS.into(),
             ending: Ending {

@@ -50,6 +50,30 @@ fn a_forward_pass_gives_hand_worked_logits_and_features() {
     assert!(m.run(&Batch::zeros(m.signal(), 0)).unwrap().is_empty());
 }
 
+/// A network of 2 x 2 pixels, pictures resized to 4 and cropped to 2.
+#[test]
+fn what_a_crop_cuts_off_is_kept_around_an_item_and_not_fed() {
+    let mut options = Options::default();
+    options.preprocess.set("resize", "4").unwrap();
+    options.preprocess.set("crop", "2").unwrap();
+    let m = load(&net(), &options).unwrap();
+    assert_eq!((m.signal(), m.fed()), (Signal::image(1, 4, 4), Signal::image(1, 2, 2)));
+    let again = load(&net(), &m.options()).unwrap();
+    assert_eq!((again.signal(), again.fed()), (m.signal(), m.fed()));
+    let whole = Batch::new(m.signal(), (0..16u8).map(|i| f32::from(i) / 16.0).collect()).unwrap();
+    let centre = Batch::new(m.fed(), [5.0, 6.0, 9.0, 10.0].map(|v| v / 16.0).to_vec()).unwrap();
+    let seen = m.run(&whole).unwrap();
+    assert_eq!(seen, m.run(&centre).unwrap());
+    let framed = Batch::new(m.signal(), m.whole(&centre).unwrap().data().to_vec()).unwrap();
+    assert_eq!(m.centre(framed).unwrap().data(), centre.data());
+    let features = seen.features.iter().cloned().map(Some).collect();
+    let d = Cotangents { logits: None, features };
+    let (far, near) = (m.pullback(&whole, &d).unwrap(), m.pullback(&centre, &d).unwrap());
+    assert_eq!(far.signal(), m.signal());
+    assert_eq!(m.centre(far.clone()).unwrap().data(), near.data());
+    assert_eq!(far.data().iter().filter(|v| **v != 0.0).count(), 4);
+}
+
 #[test]
 fn preprocessing_is_applied_before_the_network() {
     let mut options = Options::default();

@@ -68,12 +68,12 @@ fn the_network_sees_scaled_and_shifted_pixels_in_its_channel_order() {
     let p = p.resolve(3).unwrap();
     assert_eq!(p.to_string(), "bgr -> (x - 127) / 128");
     let raw = Batch::new(Signal::image(3, 1, 1), vec![1.0, 0.0, 0.5]).unwrap();
-    let seen = p.normalise(&raw);
+    let seen = p.normalise(&raw, raw.signal());
     // (255 x - 127) / 128 for blue 0.5, green 0, red 1.
     for (a, b) in seen.iter().zip([0.5 / 128.0, -127.0 / 128.0, 1.0]) {
         assert!((a - b).abs() < 1e-6, "{seen:?}");
     }
-    let back = p.pullback(raw.signal(), &[1.0, 2.0, 3.0]);
+    let back = p.pullback(raw.signal(), raw.signal(), &[1.0, 2.0, 3.0]);
     let gain = 255.0 / 128.0;
     assert_eq!(back, [3.0 * gain, 2.0 * gain, gain]);
 }
@@ -81,7 +81,7 @@ fn the_network_sees_scaled_and_shifted_pixels_in_its_channel_order() {
 #[test]
 fn defaults_hand_on_raw_pixels_bit_for_bit() {
     let raw = Batch::new(Signal::image(1, 1, 3), vec![0.1, 0.7, 1.0]).unwrap();
-    assert_eq!(Overrides::default().resolve(1).unwrap().normalise(&raw), raw.data());
+    assert_eq!(Overrides::default().resolve(1).unwrap().normalise(&raw, raw.signal()), raw.data());
 }
 
 #[test]
@@ -188,4 +188,45 @@ fn factors_are_told_as_fractions() {
     let mean = vec![f64::from(0.485f32)];
     let p = Preprocess { mean, ..Preprocess::default() };
     assert_eq!(p.to_string(), "rgb -> x/255 - 0.485");
+}
+
+/// Whatever the margins and their halves, the centre of what is kept is the crop.
+#[test]
+fn what_is_kept_around_a_crop_has_the_crop_in_its_centre() {
+    for (shorter, crop) in [(8, 4), (9, 4), (7, 4), (6, 3), (4, 4)] {
+        let (resize, crop_to) = (shorter.to_string(), crop.to_string());
+        let p = settings(&[("resize", &resize), ("crop", &crop_to), ("channels", "gray")]);
+        let p = p.resolve(1).unwrap();
+        assert_eq!(p.kept(), Some(Size { height: shorter, width: shorter }));
+        let (fed, whole) = (Signal::image(1, crop, crop), Signal::image(1, shorter, shorter));
+        for (width, height) in [(8, 8), (9, 13), (15, 10), (21, 8)] {
+            let picture = ramp(width, height, 1);
+            let seen = |signal: Signal| {
+                let item = p.prepare(&picture, signal).unwrap();
+                p.normalise(&Batch::new(signal, item).unwrap(), fed)
+            };
+            assert_eq!(seen(whole), seen(fed), "{width} x {height} to {shorter}, then {crop}");
+        }
+        let d: Vec<f32> = (1..=fed.size()).map(|i| i as f32).collect();
+        let back = Batch::new(whole, p.pullback(whole, fed, &d)).unwrap();
+        assert_eq!(back.data().iter().filter(|v| **v != 0.0).count(), fed.size());
+        assert_eq!(cut(back, fed).unwrap().data(), d);
+    }
+}
+
+#[test]
+fn nothing_is_kept_where_sizes_are_open_or_padded() {
+    for words in [&[("crop", "4")][..], &[("resize", "8"), ("crop", "4"), ("pad", "9")]] {
+        assert_eq!(settings(words).resolve(3).unwrap().kept(), None);
+    }
+    assert_eq!(settings(&[("resize", "3"), ("crop", "4")]).resolve(3).unwrap().kept(), None);
+}
+
+#[test]
+fn images_in_the_centre_of_larger_ones_come_back() {
+    let (own, to) = (Signal::image(2, 2, 3), Signal::image(2, 5, 4));
+    let batch = Batch::new(own, (0..24u8).map(f32::from).collect()).unwrap();
+    let larger = framed(&batch, to, 9.0).unwrap();
+    assert_eq!(larger.data().iter().filter(|v| (**v - 9.0).abs() < 0.1).count(), 2 * 40 - 23);
+    assert_eq!(cut(larger, own).unwrap().data(), batch.data());
 }

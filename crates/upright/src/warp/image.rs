@@ -3,7 +3,7 @@
 //! as constant as everything beyond it, so that no tap needs a test.
 
 use super::kernel::{Bicubic, Bilinear, Nearest, Taps};
-use super::{Kernel, Padding, Resample};
+use super::{Kernel, Padding, Resample, border};
 use crate::error::{Error, Result};
 
 const MARGIN: usize = 4;
@@ -19,7 +19,12 @@ pub(super) struct Plan<'a> {
     resample: &'a Resample,
     /// Colour outside, per channel; `None` repeats the border.
     colour: Option<Vec<f32>>,
+    /// Whether the border is repeated even so, unless it is black.
+    auto: bool,
 }
+
+/// Values up to this are black.
+const BLACK: f32 = 0.02;
 
 /// The padded copy of the item last used.
 #[derive(Default)]
@@ -46,7 +51,7 @@ impl<'a> Plan<'a> {
         resample: &'a Resample,
     ) -> Result<Self> {
         let colour = match &resample.padding {
-            Padding::Zeros => Some(vec![0.0; channels]),
+            Padding::Zeros | Padding::Auto => Some(vec![0.0; channels]),
             Padding::Border => None,
             Padding::Fill(c) if !c.iter().all(|v| v.is_finite()) => return Err(bad_fill(c, 0)),
             Padding::Fill(c) if c.len() == channels => Some(c.clone()),
@@ -55,7 +60,21 @@ impl<'a> Plan<'a> {
                 _ => return Err(bad_fill(c, channels)),
             },
         };
-        Ok(Plan { channels, height, width, resample, colour })
+        let auto = resample.padding == Padding::Auto;
+        Ok(Plan { channels, height, width, resample, colour, auto })
+    }
+
+    /// Whether nine in ten of the outermost pixels are black.
+    fn is_framed(&self, image: &[f32]) -> bool {
+        let edges = image
+            .chunks_exact(self.height * self.width)
+            .flat_map(|plane| border(plane, self.height, self.width));
+        let (mut black, mut all) = (0, 0);
+        for value in edges {
+            black += usize::from(value <= BLACK);
+            all += 1;
+        }
+        10 * black >= 9 * all
     }
 
     fn stride(&self) -> usize {
@@ -70,8 +89,9 @@ impl<'a> Plan<'a> {
         let (height, width) = (self.height, self.width);
         out.clear();
         out.reserve(self.channels * self.plane());
+        let colour = self.colour.as_ref().filter(|_| !self.auto || self.is_framed(image));
         for (c, plane) in image.chunks_exact(height * width).enumerate() {
-            let outside = self.colour.as_ref().map(|colour| colour[c]);
+            let outside = colour.map(|colour| colour[c]);
             for y in 0..height + 2 * MARGIN {
                 let inside = (MARGIN..MARGIN + height).contains(&y);
                 match outside {
