@@ -133,14 +133,18 @@ impl Preprocess {
     }
 
     /// The size that items keep around a crop: that of every resized picture, where the
-    /// settings alone say it.
+    /// settings alone say it, but no more than half the crop's, which a turn would not show.
     pub(crate) fn kept(&self) -> Option<Size> {
         let crop = self.crop.filter(|_| self.pad.is_none())?;
         let whole = match self.resize? {
             Resize::Shorter(side) => Size { height: side, width: side },
             Resize::Exact { height, width } => Size { height, width },
         };
-        (crop.height <= whole.height && crop.width <= whole.width).then_some(whole)
+        let within = |whole: usize, crop: usize| whole.min(crop + crop / 2);
+        (crop.height <= whole.height && crop.width <= whole.width).then_some(Size {
+            height: within(whole.height, crop.height),
+            width: within(whole.width, crop.width),
+        })
     }
 
     /// Checks that every number can be used with so many channels.

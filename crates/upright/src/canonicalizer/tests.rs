@@ -113,3 +113,35 @@ fn the_refinement_follows_that_of_torch_step_by_step() {
         }
     }
 }
+
+/// What is kept around a crop changes no answer where nothing is known of it, and the bare
+/// model's not at all.
+#[test]
+fn images_of_the_networks_own_size_are_answered_with_nothing_around_them() {
+    let text = include_str!("../../tests/fixtures/trajectory.json");
+    let fixture: Fixture = serde_json::from_str(text).unwrap();
+    let plain = canonicalizer("rten", &fixture, &fixture.runs[0]);
+    let fed = plain.model.signal();
+    let Signal::Image { height, .. } = fed else { panic!("no image") };
+    let mut options = plain.model.options();
+    options.exact = None;
+    options.preprocess = Overrides::default();
+    for (key, side) in [("resize", height + 8), ("crop", height)] {
+        options.preprocess.set(key, &side.to_string()).unwrap();
+    }
+    options.preprocess.set("channels", "gray").unwrap();
+    let bytes = include_bytes!("../../tests/fixtures/trajectory.onnx");
+    let model = Model::from_bytes("trajectory.onnx", bytes, &options).unwrap();
+    let larger = Signal::image(1, height + 8, height + 8);
+    assert_eq!((model.signal(), model.fed()), (larger, fed));
+    let report = FitReport::default();
+    let c = Canonicalizer::restore(model, plain.config.clone(), report, &plain.states()).unwrap();
+    let batch = Batch::new(fed, fixture.image.clone()).unwrap();
+    let known = c.predict(&batch).unwrap();
+    assert_eq!(known, c.predict(&c.model.whole(&batch).unwrap()).unwrap());
+    assert_eq!(known[0].energy_before, plain.predict(&batch).unwrap()[0].energy_before);
+    let views = [Map::IDENTITY, known[0].map].map(|map| View { item: 0, map });
+    let shown = c.shown(&batch, &views).unwrap();
+    assert_eq!((shown.signal(), shown.item(0)), (fed, batch.item(0)));
+    assert!(c.predict(&Batch::zeros(Signal::image(1, height + 2, height + 2), 1)).is_err());
+}

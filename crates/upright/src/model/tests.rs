@@ -50,18 +50,18 @@ fn a_forward_pass_gives_hand_worked_logits_and_features() {
     assert!(m.run(&Batch::zeros(m.signal(), 0)).unwrap().is_empty());
 }
 
-/// A network of 2 x 2 pixels, pictures resized to 4 and cropped to 2.
+/// A network of 2 x 2 pixels, pictures resized to 4 and cropped to 2, of which 3 are kept.
 #[test]
 fn what_a_crop_cuts_off_is_kept_around_an_item_and_not_fed() {
     let mut options = Options::default();
     options.preprocess.set("resize", "4").unwrap();
     options.preprocess.set("crop", "2").unwrap();
     let m = load(&net(), &options).unwrap();
-    assert_eq!((m.signal(), m.fed()), (Signal::image(1, 4, 4), Signal::image(1, 2, 2)));
+    assert_eq!((m.signal(), m.fed()), (Signal::image(1, 3, 3), Signal::image(1, 2, 2)));
     let again = load(&net(), &m.options()).unwrap();
     assert_eq!((again.signal(), again.fed()), (m.signal(), m.fed()));
-    let whole = Batch::new(m.signal(), (0..16u8).map(|i| f32::from(i) / 16.0).collect()).unwrap();
-    let centre = Batch::new(m.fed(), [5.0, 6.0, 9.0, 10.0].map(|v| v / 16.0).to_vec()).unwrap();
+    let whole = Batch::new(m.signal(), (1..10u8).map(|i| f32::from(i) / 16.0).collect()).unwrap();
+    let centre = Batch::new(m.fed(), [1.0, 2.0, 4.0, 5.0].map(|v| v / 16.0).to_vec()).unwrap();
     let seen = m.run(&whole).unwrap();
     assert_eq!(seen, m.run(&centre).unwrap());
     let framed = Batch::new(m.signal(), m.whole(&centre).unwrap().data().to_vec()).unwrap();

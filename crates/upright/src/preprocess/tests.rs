@@ -193,12 +193,13 @@ fn factors_are_told_as_fractions() {
 /// Whatever the margins and their halves, the centre of what is kept is the crop.
 #[test]
 fn what_is_kept_around_a_crop_has_the_crop_in_its_centre() {
-    for (shorter, crop) in [(8, 4), (9, 4), (7, 4), (6, 3), (4, 4)] {
+    for (shorter, crop, kept) in [(8, 6, 8), (9, 6, 9), (7, 5, 7), (9, 4, 6), (8, 3, 4), (4, 4, 4)]
+    {
         let (resize, crop_to) = (shorter.to_string(), crop.to_string());
         let p = settings(&[("resize", &resize), ("crop", &crop_to), ("channels", "gray")]);
         let p = p.resolve(1).unwrap();
-        assert_eq!(p.kept(), Some(Size { height: shorter, width: shorter }));
-        let (fed, whole) = (Signal::image(1, crop, crop), Signal::image(1, shorter, shorter));
+        assert_eq!(p.kept(), Some(Size { height: kept, width: kept }));
+        let (fed, whole) = (Signal::image(1, crop, crop), Signal::image(1, kept, kept));
         for (width, height) in [(8, 8), (9, 13), (15, 10), (21, 8)] {
             let picture = ramp(width, height, 1);
             let seen = |signal: Signal| {
