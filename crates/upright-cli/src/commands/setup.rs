@@ -177,9 +177,10 @@ pub struct PartArgs {
     #[arg(long, value_name = "N")]
     pub budget: Option<usize>,
     /// What lies outside an input: zeros, border, a grey value in 0..1, or a colour as #rrggbb;
-    /// auto continues edges outward in views, unless they are black
-    #[arg(long, value_name = "KIND", default_value = "auto")]
-    pub padding: String,
+    /// auto continues edges outward in views, unless they are black [default: auto; zeros with
+    /// the preset paper]
+    #[arg(long, value_name = "KIND")]
+    pub padding: Option<String>,
 }
 
 impl PartArgs {
@@ -204,7 +205,13 @@ impl PartArgs {
             },
             budget: self.budget.unwrap_or(preset.budget),
             calibration: preset.calibration,
-            resample: Resample { padding: padding(&self.padding)?, ..Resample::default() },
+            resample: Resample {
+                padding: match &self.padding {
+                    Some(text) => padding(text)?,
+                    None => preset.padding(),
+                },
+                ..Resample::default()
+            },
             seed: common.seed,
             ..Config::default()
         })

@@ -12,6 +12,7 @@ use crate::role::{Parts, Role};
 use crate::score;
 use crate::space::SpaceConfig;
 use crate::tensor::Signal;
+use crate::warp::{Padding, Resample};
 
 /// Fewer bank samples than this teach no proposer.
 const FEWEST: usize = 500;
@@ -92,10 +93,17 @@ impl Preset {
         parts
     }
 
+    /// What lies outside inputs: zeros as the paper has it, or what suits each of them.
+    #[doc(hidden)]
+    pub fn padding(&self) -> Padding {
+        if self.name == "paper" { Padding::Zeros } else { Padding::Auto }
+    }
+
     /// A config with its parts and its budget, over the space that suits a signal.
     pub fn config(&self, signal: Signal) -> Config {
         Config {
             parts: self.parts(),
+            resample: Resample { padding: self.padding(), ..Resample::default() },
             budget: self.budget,
             calibration: self.calibration,
             space: SpaceConfig::of_signal(signal),

@@ -7,9 +7,11 @@ use super::views::Asked;
 use super::*;
 use crate::engine;
 use crate::model::Options;
+use crate::preprocess::Overrides;
 use crate::score::{self, Bank};
 use crate::search::{Ask, Brief, Seen};
 use crate::tensor::Matrix;
+use crate::warp::View;
 
 /// Written by `tests/fixtures/make_trajectory.py`.
 #[derive(Deserialize)]
@@ -39,7 +41,7 @@ fn canonicalizer(engine: &str, fixture: &Fixture, run: &Trajectory) -> Canonical
         .number("runs", 1.0)
         .number("steps", (run.poses.len() - 1) as f64)
         .number("rate", fixture.rate);
-    let config = Config::default()
+    let config = Config { resample: Resample::default(), ..Config::default() }
         .with(Role::Proposer, Part::new("none"))
         .with(Role::Score, Part::new(&run.score))
         .with(Role::Search, search)
@@ -135,7 +137,7 @@ fn images_of_the_networks_own_size_are_answered_with_nothing_around_them() {
     let larger = Signal::image(1, height + 8, height + 8);
     assert_eq!((model.signal(), model.fed()), (larger, fed));
     let report = FitReport::default();
-    let c = Canonicalizer::restore(model, plain.config.clone(), report, &plain.states()).unwrap();
+    let c = Canonicalizer::restore(model, plain.config().clone(), report, &plain.states()).unwrap();
     let batch = Batch::new(fed, fixture.image.clone()).unwrap();
     let known = c.predict(&batch).unwrap();
     assert_eq!(known, c.predict(&c.model.whole(&batch).unwrap()).unwrap());
