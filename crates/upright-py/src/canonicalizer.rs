@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use upright::internal::dataset::chunk;
-use upright::{Artifact, Canonicalizer, Dataset, Map, ModelOptions, Models, View, Watch, warp};
+use upright::{Artifact, Canonicalizer, Dataset, Map, ModelOptions, Models, View, Watch};
 use upright_cli::Common;
 use upright_cli::data::DataArgs;
 use upright_cli::flags;

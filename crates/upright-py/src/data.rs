@@ -94,10 +94,7 @@ impl Set {
             Set::Items { model, numbers, .. } => {
                 let size = model.fed().size();
                 let here = &numbers.numbers()[rows.start * size..rows.end * size];
-                let mut batch = Batch::borrowed(model.fed(), here)?;
-                if model.fed() != model.signal() {
-                    batch = model.whole(&batch)?.into_owned();
-                }
+                let batch = model.whole(Batch::borrowed(model.fed(), here)?)?;
                 Ok(Rows { batch, numbers: rows.collect(), skipped: vec![] })
             }
             Set::Pictures { .. } => {
@@ -193,8 +190,7 @@ impl Dataset for Set {
         let rows: Vec<usize> = rows.iter().copied().filter(|&r| r < self.len()).collect();
         let batch = match self {
             Set::Items { model, numbers, .. } => {
-                let some = Batch::borrowed(model.fed(), numbers.numbers())?.select(&rows);
-                model.whole(&some)?.into_owned()
+                model.whole(Batch::borrowed(model.fed(), numbers.numbers())?.select(&rows))?
             }
             Set::Pictures { signal, preprocess, all, .. } => {
                 let item = |&row: &usize| preprocess.prepare(&all[row].picture()?, *signal);

@@ -5,7 +5,6 @@
 //! ones that give the same bits, filled up by repeating their last item: results
 //! do not depend on how a caller batches. Several micro-batches run at a time.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -89,11 +88,11 @@ impl Model {
     /// A batch of [`Model::fed`] as one of [`Model::signal`], with nothing known around its
     /// items; others as they are.
     #[doc(hidden)]
-    pub fn whole<'b>(&self, batch: &'b Batch<'b>) -> Result<Cow<'b, Batch<'b>>> {
+    pub fn whole<'b>(&self, batch: Batch<'b>) -> Result<Batch<'b>> {
         if batch.signal() != self.fed() || self.fed() == self.signal() {
-            return Ok(Cow::Borrowed(batch));
+            return Ok(batch);
         }
-        framed(batch, self.signal(), self.preprocess().fill).map(Cow::Owned)
+        framed(&batch, self.signal(), self.preprocess().fill)
     }
 
     /// What the network sees of items: the centre of larger images.

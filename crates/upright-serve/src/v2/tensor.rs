@@ -71,7 +71,7 @@ pub fn items(
     }
     prepare::check(signal, &numbers)?;
     let batch = Batch::new(signal, numbers).map_err(|e| wrong(e.to_string()))?;
-    let whole = model.whole(&batch).map_err(|e| wrong(e.to_string()))?;
+    let whole = model.whole(batch).map_err(|e| wrong(e.to_string()))?;
     Ok((0..whole.len()).map(|i| whole.item(i).to_vec()).collect())
 }
 

@@ -22,7 +22,7 @@ impl Canonicalizer {
     /// on the batch it comes in, the thread count or the order. An input that is kept or
     /// rejected gets the bare model's logits bit for bit.
     pub fn predict(&self, batch: &Batch) -> Result<Vec<Prediction>> {
-        let batch = &*self.model.whole(batch)?;
+        let batch = &self.model.whole(batch.slice(0..batch.len()))?;
         let begun = self.begin(batch)?;
         let mut predictions: Vec<Prediction> = begun.iter().map(|b| self.kept(&b.trace)).collect();
         let (rows, begun): (Vec<usize>, Vec<Begun>) = begun
@@ -39,7 +39,7 @@ impl Canonicalizer {
     /// Searches every input of a batch, whatever the gate says, and returns all that was
     /// looked at.
     pub fn trace(&self, batch: &Batch) -> Result<Vec<Trace>> {
-        let batch = &*self.model.whole(batch)?;
+        let batch = &self.model.whole(batch.slice(0..batch.len()))?;
         let rows: Vec<usize> = (0..batch.len()).collect();
         self.search_rows(batch, &rows, self.begin(batch)?)
     }
@@ -47,7 +47,7 @@ impl Canonicalizer {
     /// Views of inputs as the network sees them.
     #[doc(hidden)]
     pub fn shown(&self, batch: &Batch, views: &[View]) -> Result<Batch<'static>> {
-        let whole = self.model.whole(batch)?;
+        let whole = self.model.whole(batch.slice(0..batch.len()))?;
         self.model.centre(warp(&whole, views, &self.config.resample)?)
     }
 

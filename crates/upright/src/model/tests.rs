@@ -64,7 +64,8 @@ fn what_a_crop_cuts_off_is_kept_around_an_item_and_not_fed() {
     let centre = Batch::new(m.fed(), [1.0, 2.0, 4.0, 5.0].map(|v| v / 16.0).to_vec()).unwrap();
     let seen = m.run(&whole).unwrap();
     assert_eq!(seen, m.run(&centre).unwrap());
-    let framed = Batch::new(m.signal(), m.whole(&centre).unwrap().data().to_vec()).unwrap();
+    let framed = m.whole(centre.clone()).unwrap();
+    assert_eq!(framed.signal(), m.signal());
     assert_eq!(m.centre(framed).unwrap().data(), centre.data());
     let features = seen.features.iter().cloned().map(Some).collect();
     let d = Cotangents { logits: None, features };
