@@ -118,8 +118,8 @@ fn show(lines: &[Line], page: &mut Page) {
     page.text(&format!(
         "Behind the gate and always on (ours without its gate), accuracy in percent and mean views. \
          Every row is a fit of its own on at most {} copies and {} lessons, calibrated on at most \
-         {CALIBRATION} samples, which is less than the default. What only photographs have (several kinds of copies, votes of quarter turns) is left out \
-         in their own table.",
+         {CALIBRATION} samples, which is less than the default. What only photographs have \
+         (several kinds of copies, votes of quarter turns) is left out in their own table.",
         LEARNS.0, LEARNS.1
     ));
     page.by_set(lines, |page, _, own| {
