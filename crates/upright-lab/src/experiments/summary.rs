@@ -180,7 +180,7 @@ fn reached(lines: &[&Line], (name, least, loss): (&str, f64, f64)) -> Option<Cla
     let turned = of("gated transformed")?;
     let text = format!(
         "photographs, {name}: ours, gated, is right on {least} % of turned ones and loses at most \
-         {loss} points upright"
+         {loss:.1} points upright"
     );
     let measured = format!("{turned:.1}, {lost:.1} lost");
     Some((rounded(turned, 1) >= least && lost <= loss, text, measured))
