@@ -143,6 +143,8 @@ impl Canonicalizer {
             .collect();
         // The views that are read first, then the best of what follows from them, then steps from
         // those.
+        let lead = |all: &Vec<Proposed>| all.iter().take_while(|p| p.proposal.probe).count();
+        let probes: Vec<usize> = proposed.iter().map(lead).collect();
         let mut known = vec![0; batch.len()];
         for round in 0..3 {
             let mut asked: Vec<Asked> = runs
@@ -151,7 +153,7 @@ impl Canonicalizer {
                 .zip(&mut known)
                 .enumerate()
                 .map(|(item, (((run, _), proposed), known))| {
-                    let probes = proposed.iter().take_while(|p| p.proposal.probe).count();
+                    let probes = probes[item];
                     let wanted = match round {
                         0 => 0..probes,
                         1 => probes..(probes + PROPOSALS).min(proposed.len()),

@@ -32,8 +32,8 @@ pub struct Proposal {
     pub class: Option<u32>,
     /// How promising it is, higher = more; comparable between proposals of one proposer only.
     pub score: f32,
-    /// Whether the proposer has to see this view before it can say more: a search looks at all
-    /// such views first, together.
+    /// Whether to look at this view together with the next ones that say so: only when the
+    /// proposer has seen them all can it say more, or rate them.
     pub probe: bool,
 }
 

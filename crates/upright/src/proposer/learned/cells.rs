@@ -163,15 +163,27 @@ impl Cells {
         self.weights(place, space).into_iter().map(|(i, w)| w * value(i)).sum()
     }
 
-    /// The cells around a place: within an eighth of a turn, or those that it belongs to.
-    pub(super) fn around(&self, place: &Place, space: &Space) -> Vec<usize> {
+    /// The cells around a place: of angles, so many on each side of the nearest; otherwise those
+    /// that it belongs to.
+    pub(super) fn around(&self, place: &Place, space: &Space, reach: usize) -> Vec<usize> {
         if let (Cells::Angles, Place::Angle(a)) = (self, place) {
             let nearest = ((a / TAU).rem_euclid(1.0) * ANGLES as f64).round() as usize;
-            return (nearest + ANGLES - ANGLES / 8..=nearest + ANGLES + ANGLES / 8)
+            return (nearest + ANGLES - reach..=nearest + ANGLES + reach)
                 .map(|cell| cell % ANGLES)
                 .collect();
         }
         self.weights(place, space).into_iter().map(|(i, _)| i).collect()
+    }
+
+    /// The places on both sides of an angle, so many cells away.
+    pub(super) fn beside(&self, place: &Place, steps: f64) -> Vec<Place> {
+        match (self, place) {
+            (Cells::Angles, Place::Angle(a)) => {
+                let by = steps * TAU / ANGLES as f64;
+                vec![Place::Angle(a + by), Place::Angle(a - by)]
+            }
+            _ => Vec::new(),
+        }
     }
 
     pub(super) fn state(&self) -> State {

@@ -1,8 +1,8 @@
 //! The reader: from the features of a view to a score for every target. It is
 //! learnt in two rounds: the first copies find by a linear regression in which
 //! directions features tell something; some of the next become landmarks, and
-//! how near to them a view lies is what the scores are read off. Few copies are
-//! read linearly.
+//! how near to them a view lies is what the scores are read off. Copies that are
+//! few, also beside the features of each, are read linearly.
 
 use super::held::Held;
 use crate::copies::Kind;
@@ -80,6 +80,9 @@ pub(super) struct Learning {
     /// Copies that find directions, and landmarks after them.
     first: usize,
     landmarks: usize,
+    /// Whether nobody said how many landmarks: then there are none where directions would be
+    /// found by fewer copies than there are features.
+    free: bool,
     /// The penalty, if it is given.
     penalty: Option<f64>,
     stage: Stage,
@@ -105,14 +108,14 @@ impl Learning {
         held: Held,
     ) -> Self {
         let first = (FIRST * copies as f64) as usize;
-        let most = (copies - first) / PER_LANDMARK;
+        let (most, free) = ((copies - first) / PER_LANDMARK, landmarks.is_none());
         let landmarks = match landmarks.unwrap_or(MOST).min(most) {
             few if few < FEWEST => 0,
             enough => enough,
         };
         let first = if landmarks == 0 { usize::MAX } else { first };
         let stage = Stage::Linear(None);
-        Learning { targets, first, landmarks, penalty, stage, held }
+        Learning { targets, first, landmarks, free, penalty, stage, held }
     }
 
     /// Takes copies of a kind: their features, their targets, and whether each is held apart.
@@ -165,6 +168,10 @@ impl Learning {
     /// Goes on to the next stage once the present one has enough.
     fn proceed(&mut self, width: usize) {
         match std::mem::replace(&mut self.stage, Stage::Linear(None)) {
+            Stage::Linear(Some(normal)) if self.free && self.first < width => {
+                self.first = usize::MAX;
+                self.stage = Stage::Linear(Some(normal));
+            }
             Stage::Linear(Some(normal)) if normal.len() >= self.first => {
                 self.stage = Stage::Gathering { normal, rows: Vec::new(), aims: Vec::new() };
             }
@@ -256,6 +263,25 @@ mod tests {
         let (reader, share) = learnt(6000, Some(0));
         assert!(reader.landmarks.is_none() && share < 0.7, "{share}");
         assert!(learnt(2000, None).0.landmarks.is_none());
+    }
+
+    /// 6,000 copies would find directions by 1,800, fewer than 2,000 features; unless landmarks
+    /// are asked for.
+    #[test]
+    fn where_features_are_more_than_copies_that_find_directions_they_are_read_linearly() {
+        for (asked, near) in [(None, false), (Some(300), true)] {
+            let mut learning = Learning::new(2, 6000, asked, None, Held::new(0, 6000));
+            for first in (0..6000).step_by(100) {
+                let some = (first..first + 100).map(|i| {
+                    let mut row = vec![0.0; 2000];
+                    row[0] = (i % 7) as f32;
+                    (row, vec![((i % 7 > 3).into(), 1.0)], false)
+                });
+                learning.add(some, Kind::of(false)[0]).unwrap();
+            }
+            assert_eq!(learning.len(), 6000);
+            assert_eq!(learning.end().unwrap().0.landmarks.is_some(), near);
+        }
     }
 
     /// Features that never vary give no directions: they are read linearly, all of them.

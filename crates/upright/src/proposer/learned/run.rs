@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use super::cells::Place;
+use super::cells::{Cells, Place};
 use super::frame::{Framed, Frames};
 use super::votes::{Quarters, Votes};
 use super::{Learned, Targets, geometry, steps};
@@ -18,6 +18,10 @@ const MOST: usize = 16;
 /// Cells of one class closer than this are one proposal; of different classes, than this.
 const SAME: f32 = 2.6;
 const OTHER: f32 = 1.1;
+/// Where only angles are told apart: how far beside the best one more is looked at, and how far
+/// from it the next best is; in cells.
+const BESIDE: f64 = 3.0;
+const FAR: f32 = 4.5;
 
 pub(super) struct Known<'a> {
     learned: &'a Learned,
@@ -87,9 +91,37 @@ impl<'a> Known<'a> {
         Some(Proposal { pose, class, score, probe: false })
     }
 
+    /// Where only angles are told apart: the best, one on each side of it and the best of those
+    /// far from it. They are looked at together, so that what the model names in them joins.
+    fn angles(&self, reading: &[f32]) -> Vec<Proposal> {
+        let Known { learned, brief, .. } = self;
+        let cells = &learned.cells;
+        let score = |cell: usize| learned.over_classes(reading, cell);
+        let best_of = |some: &mut dyn Iterator<Item = usize>| {
+            some.max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a)))
+        };
+        let Some(best) = best_of(&mut (0..cells.len())) else { return Vec::new() };
+        let far = |cell: &usize| cells.apart(*cell, best, brief.space) >= FAR;
+        let next = best_of(&mut (0..cells.len()).filter(far));
+        let top = cells.place(best, score);
+        let beside = cells.beside(&top, BESIDE);
+        let places = [top].into_iter().chain(beside).chain(next.map(|c| cells.place(c, score)));
+        places
+            .filter_map(|place| {
+                let pose = learned.frames.pose(brief.space, self.framed(), &place, 0)?;
+                let score = cells.at(&place, brief.space, score);
+                let fresh = !self.voted(&pose);
+                fresh.then_some(Proposal { pose, class: None, score, probe: true })
+            })
+            .collect()
+    }
+
     /// The best cells, at most one per class and neighbourhood.
     pub(super) fn proposals(&self, reading: &[f32]) -> Vec<Proposal> {
         let Known { learned, brief, .. } = self;
+        if learned.targets == Targets::Poses && learned.cells == Cells::Angles {
+            return self.angles(reading);
+        }
         let framed = self.framed();
         let cells = learned.cells.len();
         let over: Vec<f32> = (0..cells).map(|c| learned.over_classes(reading, c)).collect();
@@ -293,5 +325,84 @@ impl Run for Known<'_> {
         let lead = if rival.is_finite() { best - rival } else { 0.0 };
         let class = (0..cells).map(score).sum();
         Some(Rating { here, best, class, lead, unlike, raw: self.raw })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proposer::shapes::Inverter;
+    use crate::space::{Space, SpaceConfig};
+    use crate::tensor::Signal;
+
+    /// Of photographs under rotation, whose poses alone are told apart.
+    fn photographs(space: &Space) -> Learned {
+        let inverter = Inverter::new(space).unwrap();
+        let frames = Frames::Plane { inverter, upright: None };
+        Learned {
+            quarters: Quarters::of(space, &frames, &Cells::Angles),
+            frames,
+            cells: Cells::Angles,
+            reader: None,
+            step: None,
+            classes: 3,
+            targets: Targets::Poses,
+            heat: 1.0,
+            photographs: true,
+            kinds: true,
+            pooled: 0.25,
+            note: None,
+        }
+    }
+
+    fn brief(space: &Space) -> Brief<'_> {
+        Brief { space, signal: Signal::image(1, 4, 4), item: vec![0.0; 16].into(), seed: 0 }
+    }
+
+    /// Cells are 10 degrees wide. The best one is at 50, so 80 and 20 are beside it; 70 is next
+    /// best but near, 200 is far. What undoes a turn is the turn back.
+    #[test]
+    fn of_photographs_the_best_angle_its_sides_and_the_best_far_one_are_proposed() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let learned = photographs(&space);
+        let known = Known::new(&learned, brief(&space));
+        let read = |peaks: &[(usize, f32)]| {
+            let mut reading = vec![0.0; Cells::Angles.len()];
+            for &(cell, score) in peaks {
+                reading[cell] = score;
+            }
+            let found = known.proposals(&reading);
+            assert!(found.iter().all(|p| p.probe && p.class.is_none()));
+            let mut degrees = Vec::new();
+            for p in &found {
+                let place = known.place(&p.pose);
+                let Some(Place::Angle(a)) = place else { panic!("{place:?}") };
+                degrees.push(a.to_degrees().round().rem_euclid(360.0));
+            }
+            degrees
+        };
+        assert_eq!(read(&[(5, 3.0), (7, 2.0), (20, 1.0)]), [50.0, 80.0, 20.0, 200.0]);
+        assert_eq!(read(&[(35, 3.0), (9, 1.0)]), [350.0, 20.0, 320.0, 90.0]);
+    }
+
+    /// The view of a quarter that has voted is not looked at again, those beside it are.
+    #[test]
+    fn turns_that_have_voted_are_not_proposed_again() {
+        let space = SpaceConfig::parse("rotate").unwrap().build().unwrap();
+        let learned = photographs(&space);
+        let mut known = Known::new(&learned, brief(&space));
+        let mut reading = vec![0.0; Cells::Angles.len()];
+        reading[0] = 3.0;
+        let view = Viewed {
+            pose: &space.identity(),
+            logits: &[0.0, 1.0, 0.0],
+            features: &[],
+            reading: Some(&reading),
+        };
+        let turns = known.tell(&[view]);
+        assert_eq!(turns.len(), 3);
+        let found = known.proposals(&reading);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().all(|p| p.pose != space.identity()));
     }
 }

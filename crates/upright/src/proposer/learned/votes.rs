@@ -13,6 +13,11 @@ use crate::space::Space;
 use crate::stats::{log_softmax, log_sum};
 use crate::tensor::argmax;
 
+/// Angles within an eighth of a turn, which models hardly mind, in cells.
+const NEARLY: usize = 4;
+/// Angles whose views are weighed against each other, in cells.
+const CLOSE: usize = 1;
+
 /// The poses of the quarter turns, with the input as it is first.
 #[derive(Debug)]
 pub(super) struct Quarters {
@@ -141,7 +146,9 @@ impl Votes {
                 pose: view.pose.to_vec(),
                 class: argmax(view.logits),
                 said: log_softmax(view.logits, 1.0),
-                upright: upright.as_ref().map_or(0.0, |u| around(&learned.cells, u, space, &said)),
+                upright: upright
+                    .as_ref()
+                    .map_or(0.0, |u| log_mass(&said, &learned.cells.around(u, space, NEARLY))),
             });
             if let Some(turn) = quarters.number(view.pose) {
                 self.readings[turn] = Some(reading.to_vec());
@@ -165,7 +172,10 @@ impl Votes {
         let weights: Vec<f32> = self
             .views
             .iter()
-            .map(|v| place(&v.pose).map_or(0.0, |p| self.near(&learned.cells, &p, space)))
+            .map(|v| {
+                let close = |p| log_mass(&self.cells, &learned.cells.around(&p, space, CLOSE));
+                place(&v.pose).map_or(0.0, close)
+            })
             .collect();
         self.classes = mixed(&weights, &self.views);
         voted.then_some(joined)
@@ -173,13 +183,16 @@ impl Votes {
 
     /// The log-probability that the right pose is nearly the one at a place.
     pub(super) fn near(&self, cells: &Cells, place: &Place, space: &Space) -> f32 {
-        if self.cells.is_empty() { 0.0 } else { around(cells, place, space, &self.cells) }
+        if self.cells.is_empty() {
+            return 0.0;
+        }
+        log_mass(&self.cells, &cells.around(place, space, NEARLY))
     }
 }
 
-/// The logarithm of what is around a place.
-fn around(cells: &Cells, place: &Place, space: &Space, logs: &[f32]) -> f32 {
-    log_sum(cells.around(place, space).into_iter().map(|c| f64::from(logs[c]))) as f32
+/// The logarithm of what some cells hold together.
+fn log_mass(logs: &[f32], cells: &[usize]) -> f32 {
+    log_sum(cells.iter().map(|&c| f64::from(logs[c]))) as f32
 }
 
 /// The log-probabilities of classes that views say together, weighted by log-weights.
