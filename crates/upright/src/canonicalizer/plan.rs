@@ -14,8 +14,10 @@ use crate::proposer;
 use crate::role::Role;
 use crate::score::{self, Lessons};
 
-/// Views that a lesson takes.
-const PER_LESSON: usize = 6;
+/// Views that a lesson takes, and one of large inputs, whose quarter turns are looked at too; with
+/// the upright ones that go with it.
+const PER_LESSON: usize = 8;
+const PER_LARGE: usize = 11;
 /// Inputs that are timed.
 const TIMED: usize = 8;
 /// How often the numbers may be halved, and what they are not cut below.
@@ -33,6 +35,7 @@ pub(super) struct Plan {
     pub(super) copies: usize,
     /// Inputs whose views the score learns from.
     pub(super) lessons: usize,
+    per_lesson: usize,
     /// Copies that the proposer learns from once more, with the samples that taught the score.
     pub(super) again: usize,
     /// Whether no setting says how many copies and lessons.
@@ -62,6 +65,7 @@ impl Plan {
         Ok(Plan {
             copies,
             lessons,
+            per_lesson: if signal.large() { PER_LARGE } else { PER_LESSON },
             again: if lessons > 0 { again(copies, bank) } else { 0 },
             free: [told.is_none(), asked == Lessons::AUTO],
             bank: if lessons > 0 { 0 } else { bank },
@@ -76,7 +80,7 @@ impl Plan {
     /// Network runs.
     fn views(&self) -> usize {
         let held = 2 * self.held * self.per_held;
-        self.copies + self.again + PER_LESSON * self.lessons + self.bank + held
+        self.copies + self.again + self.per_lesson * self.lessons + self.bank + held
     }
 
     /// Half of what it may choose.
@@ -113,7 +117,7 @@ impl Plan {
             words.push(views(self.copies + self.again, "copies"));
         }
         if self.lessons > 0 {
-            words.push(views(PER_LESSON * self.lessons, "lessons"));
+            words.push(views(self.per_lesson * self.lessons, "lessons"));
         }
         if self.bank > 0 {
             words.push(views(self.bank, "the bank"));
@@ -190,6 +194,7 @@ mod tests {
         let first = Plan {
             copies: 12_000,
             lessons: 3000,
+            per_lesson: 6,
             again: 0,
             free: [true; 2],
             bank: 0,

@@ -24,6 +24,9 @@ use trust::{Trust, Whitening};
 
 /// Parts of the lessons, by sample: trust is weighed on the part that it was not fitted on.
 const FOLDS: usize = 3;
+/// With fewer samples of a class than this in the lessons, no class has a trust of its own: on
+/// the samples that it is weighed on, it would be that of the mistakes of others.
+const PER_CLASS: usize = 8;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -36,7 +39,12 @@ pub(super) const KIND: Kind<Make> = Kind {
             1e6,
             "transformed inputs whose views it learns from; auto is 16000, and 3000 large ones",
         ),
-        Param::flag("classes", true, "trust in features is every predicted class' own").untuned(),
+        Param::flag(
+            "classes",
+            true,
+            "trust in features is every predicted class' own, if there are eight samples of each",
+        )
+        .untuned(),
         Param::flag("rating", true, "weigh what the proposer says of a view").untuned(),
     ],
     make: Make {
@@ -84,7 +92,11 @@ fn fit(settings: &Settings, bank: &Bank) -> Result<Box<dyn Score>> {
     let predicted = outputs.labels();
     let right: Vec<bool> = lessons.views.iter().map(|v| v.right).collect();
     let classes = outputs.logits.cols();
-    let own = (classes, settings.flag("classes"));
+    let mut samples: Vec<usize> = lessons.views.iter().map(|v| v.sample).collect();
+    samples.sort_unstable();
+    samples.dedup();
+    let told_apart = settings.flag("classes") && samples.len() >= PER_CLASS * classes;
+    let own = told_apart.then_some(classes);
     let rating = settings.flag("rating");
     let upright: Vec<bool> = lessons.views.iter().map(|v| v.upright).collect();
     let trust_of = |keep: &dyn Fn(usize) -> bool| -> [Trust; 3] {
@@ -266,5 +278,60 @@ impl Score for Judge {
             state = state.with_part(&format!("tap{tap}."), &whitening.state());
         }
         state
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Part;
+    use crate::score::Lesson;
+
+    const CLASSES: usize = 40;
+
+    fn noise(purpose: &str, i: usize) -> f32 {
+        (crate::seed::of_index(5, purpose, i) >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    }
+
+    /// Six views of each of `per_class` samples of a class, half of them right. One feature
+    /// tells, if vaguely, which.
+    fn lessons(per_class: usize) -> Lessons {
+        let views = 6 * per_class * CLASSES;
+        let (mut features, mut logits) = (Vec::new(), Matrix::zeros(views, CLASSES));
+        let mut lessons = Lessons { inputs: per_class * CLASSES, ..Lessons::default() };
+        for i in 0..views {
+            let (input, right) = (i / 6, noise("right", i) > 0.0);
+            let class = if right { input % CLASSES } else { (input + 1 + i % 7) % CLASSES };
+            logits.row_mut(i)[class] = 4.0;
+            features.push(if right { 0.3 } else { -0.3 } + noise("feature", i));
+            features.push(noise("other", i));
+            let origin = Origin { raw: i % 6 == 0, ..UNKNOWN };
+            lessons.views.push(Lesson { input, sample: input, upright: false, right, origin });
+        }
+        let features = Matrix::new(views, 2, features).unwrap();
+        lessons.outputs = Outputs::new(logits, vec![features]).unwrap();
+        lessons
+    }
+
+    /// Where a class has one sample, every other view that is called by its name is wrong: a
+    /// trust of its own would be worst where it should be best.
+    #[test]
+    fn few_samples_of_a_class_teach_what_holds_for_all() {
+        let settings = Part::new("judge").resolve(KIND.params).unwrap();
+        for (per_class, rows) in [(1, 1), (PER_CLASS, CLASSES)] {
+            let lessons = lessons(per_class);
+            let bank = Bank { lessons: Some(&lessons), ..Bank::of(&lessons.outputs, &[]) };
+            let judge = fit(&settings, &bank).unwrap();
+            let weights = judge.state().part("view.").read_matrix("weights").unwrap();
+            assert_eq!(weights.rows(), rows);
+            let mut logits = Matrix::zeros(2, CLASSES);
+            logits.row_mut(0)[3] = 4.0;
+            logits.row_mut(1)[3] = 4.0;
+            let features = Matrix::new(2, 2, vec![1.0, 0.0, -1.0, 0.0]).unwrap();
+            let energies = judge.energy(&Outputs::new(logits, vec![features]).unwrap());
+            assert!(energies[0] + 0.2 < energies[1], "{per_class}: {energies:?}");
+            let again = load(&settings, &judge.state()).unwrap();
+            assert_eq!(again.state(), judge.state());
+        }
     }
 }

@@ -89,28 +89,29 @@ impl Whitening {
     }
 }
 
-/// Weights and a constant for every predicted class.
+/// Weights and a constant for every predicted class, or for all alike.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trust {
-    /// A row per class: weights of the components, then the constant.
+    /// A row per class, or one for all: weights of the components, then the constant.
     weights: Matrix,
 }
 
 impl Trust {
     /// Fitted on some rows of components, with the class that was predicted and whether that
-    /// was right; for so many classes, which have something of their own or not.
+    /// was right; for so many classes, if they have something of their own.
     pub(super) fn fit(
         components: &Matrix,
         rows: &[usize],
         predicted: &[u32],
         right: &[bool],
-        (classes, own): (usize, bool),
+        own: Option<usize>,
     ) -> Self {
         let width = components.cols() + 1;
         let goal = |row: usize| f64::from(u8::from(right[row]));
         let common = solve(components, rows, &goal, RIDGE * rows.len() as f64 + 1.0);
+        let Some(classes) = own else { return Trust { weights: single(1, width, &common) } };
         let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
-        for &row in rows.iter().filter(|_| own) {
+        for &row in rows {
             if let Some(class) = by_class.get_mut(predicted[row] as usize) {
                 class.push(row);
             }
@@ -129,7 +130,7 @@ impl Trust {
 
     /// How far the model is believed on a view: about 0 for wrong, 1 for right.
     pub(super) fn of(&self, components: &[f32], class: usize) -> f64 {
-        let Some((constant, weights)) = self.weights.row(class).split_last() else { return 0.0 };
+        let Some((constant, weights)) = self.row(class).split_last() else { return 0.0 };
         let sum: f64 =
             weights.iter().zip(components).map(|(w, c)| f64::from(*w) * f64::from(*c)).sum();
         sum + f64::from(*constant)
@@ -137,12 +138,17 @@ impl Trust {
 
     /// The derivative of [`Trust::of`] with respect to the components.
     pub(super) fn slope(&self, class: usize) -> &[f32] {
-        let row = self.weights.row(class);
+        let row = self.row(class);
         &row[..row.len() - 1]
     }
 
+    fn row(&self, class: usize) -> &[f32] {
+        self.weights.row(if self.weights.rows() == 1 { 0 } else { class })
+    }
+
     pub(super) fn fits(&self, classes: usize, components: usize) -> bool {
-        (self.weights.rows(), self.weights.cols()) == (classes, components + 1)
+        let rows = self.weights.rows();
+        (rows == 1 || rows == classes) && self.weights.cols() == components + 1
     }
 
     pub(super) fn state(&self) -> State {
