@@ -34,7 +34,7 @@ pub const EXAMPLES: &str = "Examples:
 const TRAINING: usize = 5000;
 /// What parts learn from: less than usual, so that it takes seconds.
 const FEWER: [(Role, &str, &str, f64); 2] =
-    [(Role::Proposer, "learned", "copies", 12_000.0), (Role::Score, "judge", "lessons", 2500.0)];
+    [(Role::Proposer, "learned", "copies", 9_000.0), (Role::Score, "judge", "lessons", 2000.0)];
 
 /// Their seed: the classifiers were trained on samples of another one.
 const BANK_SEED: u64 = 11;
