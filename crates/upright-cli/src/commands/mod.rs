@@ -24,7 +24,7 @@ use crate::report::Result;
 /// What can be asked for.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Built-in digits in a few seconds: a table and a before/after sheet
+    /// Built-in digits in less than a minute: a table and a before/after sheet
     #[command(after_long_help = demo::EXAMPLES)]
     Demo(demo::Args),
     /// What is in a model: inputs, classes, preprocessing, feature taps

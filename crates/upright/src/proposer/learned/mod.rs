@@ -56,7 +56,8 @@ pub(super) const KIND: Kind<Make> = Kind {
             "landmarks",
             0.0,
             8192.0,
-            "copies that views are compared with; auto is 4096 at most, 0 reads features linearly",
+            "copies that views are compared with; auto is 4096 at most, and 0 where copies are few \
+             beside features; 0 reads features linearly",
         )
         .untuned(),
         Param::real("pooled", 0.25, 0.0, 10.0, "weight of a pose's score over all classes")
