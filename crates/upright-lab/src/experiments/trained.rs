@@ -152,10 +152,19 @@ fn by_network(lab: &Lab, task: &Task, how: &Learned, energy: Model) -> upright::
         .with(Role::Score, Part::new("external"))
         .with(Role::Search, search);
     let mut found = Found::of(&(&config, energy.fingerprint()));
-    let models = Models { first: model, second: None, external: Some(energy) };
-    let c = Canonicalizer::restore(models, config, FitReport::default(), &States::new())?;
+    let c = led_by(energy, model, config)?;
     judged(task, &mut found, &["", "identity "], |batch| Ok(searched(&c, batch)?.into()))?;
     Ok(found)
+}
+
+/// A canonicalizer whose score is the energy of a network; nothing of it is fitted.
+pub(super) fn led_by(
+    energy: Model,
+    model: Model,
+    config: Config,
+) -> upright::Result<Canonicalizer> {
+    let models = Models { first: model, second: None, external: Some(energy) };
+    Canonicalizer::restore(models, config, FitReport::default(), &States::new())
 }
 
 fn show(lines: &[Line], page: &mut Page) {
