@@ -5,7 +5,8 @@
 //! the same by the energy itself, `its-b` by the score tuned for `oodc`. `oodc`
 //! is the paper's recipe: random search with refinement (without, where the
 //! classifier has no gradients), 60 evaluations, score and search tuned, always on,
-//! and the input as it is no candidate.
+//! and the input as it is no candidate. `wide` and `wide-oodc` are the bare classifier and
+//! `oodc` with one of the paper's width, where one was trained (`upright-lab train wide`).
 
 use upright::internal::seed;
 use upright::{Batch, Canonicalizer, Config, Model, Part, Preset, Role, Space, Tap};
@@ -27,7 +28,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// The methods: their names in lines, and in tables; `oodc` has two answers.
-const METHODS: [(&str, &str); 12] = [
+const METHODS: [(&str, &str); 14] = [
     ("augm", "Augm (retrained)"),
     ("equivariant", "Equiv. (retrained)"),
     ("stn", "STN (retrained)"),
@@ -38,6 +39,8 @@ const METHODS: [(&str, &str); 12] = [
     ("its-b", "ITS^b"),
     ("oodc", "OODC"),
     ("oodc", "OODC, input as it is a candidate"),
+    ("wide", "Vanilla, the paper's width"),
+    ("wide-oodc", "OODC, the paper's width"),
     ("always", "**ours**, always on"),
     ("gated", "**ours**, gated"),
 ];
@@ -90,6 +93,12 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
                 let ready = tuned.as_ref().expect("it was made above");
                 by_search(lab, task, method, ready)
             }
+        })?;
+    }
+    if let Some(wide) = task.wide()? {
+        lab.measure(&wide, &[("method", "wide")], |lab| plain(lab, &wide, "vanilla"))?;
+        lab.measure(&wide, &[("method", "wide-oodc")], |lab| {
+            by_search(lab, &wide, "oodc", &Ready::new(lab, &wide, &chosen(lab, &wide)?)?)
         })?;
     }
     for method in ["always", "gated"] {
@@ -237,7 +246,12 @@ fn show(lines: &[Line], page: &mut Page) {
             let also = name.ends_with("candidate");
             let prefix = if also { "identity " } else { "" };
             let [up, tr] = KINDS.map(|kind| accuracy(&own, &format!("{prefix}{kind}")));
-            let paper = paper::main(set, method).filter(|_| !also);
+            let of = match method {
+                "wide" => "vanilla",
+                "wide-oodc" => "oodc",
+                method => method,
+            };
+            let paper = paper::main(set, of).filter(|_| !also);
             table.row(vec![name.into(), up, tr, views(&own, prefix), beside(paper)]);
         }
         page.table(&table);

@@ -204,6 +204,28 @@ impl Task {
         self.trained(how, &ModelOptions { energy: true, ..ModelOptions::default() })
     }
 
+    /// The same with a classifier of the paper's width, where one was trained.
+    pub(crate) fn wide(&self) -> Result<Option<Self>, String> {
+        let path = self.trained_at("wide");
+        let Origin::File(_, preprocess) = &self.origin else { return Ok(None) };
+        if !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some(Task {
+            name: self.name,
+            hashes: [hash(std::slice::from_ref(&path))?, self.hashes[1].clone()],
+            origin: Origin::File(path, preprocess.clone()),
+            engine: self.engine.clone(),
+            train: self.train.clone(),
+            held: self.held.clone(),
+            judged: self.judged.clone(),
+            space: self.space.clone(),
+            test: OnceCell::new(),
+            inputs: self.inputs,
+            trained: self.trained.clone(),
+        }))
+    }
+
     /// Where what was trained in another way lies.
     pub(crate) fn trained_at(&self, how: &str) -> PathBuf {
         let stem = match &self.origin {

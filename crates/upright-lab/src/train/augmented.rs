@@ -26,22 +26,32 @@ pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
     let outputs = examples.classes();
     if let Signal::Cloud { points } = examples.signal() {
         let make = |device: &Device| CloudNet::new(points, &CLOUD, outputs, device);
-        return classifier(settings, "augm", &CLOUD, &examples, make);
+        return classifier(settings, ("augm", &CLOUD), &examples, Learns::Both, make);
     }
     let make = |device: &Device| Net::new(&WIDTHS, outputs, device);
-    classifier(settings, "augm", &WIDTHS, &examples, make)
+    classifier(settings, ("augm", &WIDTHS), &examples, Learns::Both, make)
 }
 
-/// Trains a network to tell classes apart, upright and transformed.
+/// What a classifier learns from.
+#[derive(Clone, Copy)]
+pub(super) enum Learns {
+    /// Samples as they are.
+    Upright,
+    /// Samples as they are, and transformed copies of them.
+    Both,
+}
+
+/// Trains a network, of a name and widths, to tell classes apart.
 pub(super) fn classifier<N: Network>(
     settings: &RealSettings,
-    name: &str,
-    widths: &[usize],
+    (name, widths): (&str, &[usize]),
     examples: &Examples,
+    learns: Learns,
     make: impl Fn(&Device) -> N,
 ) -> Result<(), String> {
     let device = Device::flex().autodiff();
-    let lesson = Classes { examples, loss: CrossEntropyLossConfig::new().init(&device), device };
+    let loss = CrossEntropyLossConfig::new().init(&device);
+    let lesson = Classes { examples, learns, loss, device };
     let names: Vec<String> =
         (0..examples.classes() as u32).map(|c| examples.model.class_name(c)).collect();
     let names = names.join(",");
@@ -55,13 +65,17 @@ pub(super) fn classifier<N: Network>(
 
 struct Classes<'a> {
     examples: &'a Examples,
+    learns: Learns,
     loss: CrossEntropyLoss,
     device: Device,
 }
 
 impl<N: Network> Lesson<N> for Classes<'_> {
     fn loss(&self, net: &N, step: u64) -> Result<Tensor<1>, String> {
-        let (batch, labels) = self.examples.step(step, false)?;
+        let (batch, labels) = match self.learns {
+            Learns::Upright => self.examples.upright(step)?,
+            Learns::Both => self.examples.step(step, false)?,
+        };
         let logits = net.outputs(items(&batch, &self.device));
         Ok(self.loss.forward(logits, classes(&labels, &self.device)))
     }

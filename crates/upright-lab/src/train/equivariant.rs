@@ -16,7 +16,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use upright::Signal;
 
 use super::RealSettings;
-use super::augmented::{CLOUD, classifier};
+use super::augmented::{CLOUD, Learns, classifier};
 use super::course::Network;
 use super::examples::Examples;
 use super::net::{Body, Layer, images, numbers, scales};
@@ -38,10 +38,10 @@ pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
     let outputs = examples.classes();
     if let Signal::Cloud { points } = examples.signal() {
         let make = |device: &Device| CloudNet::invariant(points, &CLOUD, outputs, device);
-        return classifier(settings, "equivariant", &CLOUD, &examples, make);
+        return classifier(settings, ("equivariant", &CLOUD), &examples, Learns::Both, make);
     }
     let make = |device: &Device| Turning::new(outputs, device);
-    classifier(settings, "equivariant", &WIDTHS, &examples, make)
+    classifier(settings, ("equivariant", &WIDTHS), &examples, Learns::Both, make)
 }
 
 #[derive(Module, Debug)]

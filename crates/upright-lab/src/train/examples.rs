@@ -119,6 +119,15 @@ impl Examples {
         Ok((both, labels.repeat(2)))
     }
 
+    /// As many originals as [`Examples::step`] has images, as they are.
+    pub(super) fn upright(&self, step: u64) -> Result<Labelled, String> {
+        let (first, mut labels) = self.originals(2 * step)?;
+        let (second, more) = self.originals(2 * step + 1)?;
+        let data = [first.data(), second.data()].concat();
+        labels.extend(more);
+        Ok((Batch::new(first.signal(), data).map_err(|e| e.to_string())?, labels))
+    }
+
     /// Samples that are not trained on, as they are and transformed.
     pub(super) fn judges(&self) -> Result<(Labelled, Labelled), String> {
         let (batch, labels) = self.read(&self.judges)?;

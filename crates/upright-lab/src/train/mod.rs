@@ -1,6 +1,6 @@
 //! `upright-lab train`: the embedded classifiers, trained on data that we make ourselves, and
-//! what the paper compares with, trained on real data: a learned energy, and classifiers that
-//! have seen the transforms.
+//! what the paper compares with, trained on real data: a learned energy, classifiers that
+//! have seen the transforms, and one of the paper's width that has not.
 
 #[cfg(feature = "train")]
 mod augmented;
@@ -24,6 +24,8 @@ mod pooled_net;
 mod schedule;
 #[cfg(feature = "train")]
 mod stn;
+#[cfg(feature = "train")]
+mod wide;
 
 use std::path::PathBuf;
 
@@ -47,6 +49,8 @@ pub(crate) enum Train {
     Stn(RealSettings),
     /// A network that turns with its input, trained with the transforms.
     Equivariant(RealSettings),
+    /// The classifier's network at the paper's width, without the transforms; images only.
+    Wide(RealSettings),
 }
 
 /// Settings of a training on real data.
@@ -112,6 +116,7 @@ impl Train {
             Train::Augmented(settings) => augmented::train(settings),
             Train::Stn(settings) => stn::train(settings),
             Train::Equivariant(settings) => equivariant::train(settings),
+            Train::Wide(settings) => wide::train(settings),
         }
     }
 

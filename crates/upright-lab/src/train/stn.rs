@@ -11,7 +11,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use upright::Signal;
 
 use super::RealSettings;
-use super::augmented::{WIDTHS, classifier};
+use super::augmented::{Learns, WIDTHS, classifier};
 use super::course::Network;
 use super::examples::Examples;
 use super::net::{Layer, Net, Unit, images, numbers};
@@ -33,7 +33,8 @@ pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
         return Err("a spatial transformer takes images; give mnist or emnist".into());
     }
     let outputs = examples.classes();
-    classifier(settings, "stn", &WIDTHS, &examples, |device| Stn::new(outputs, device))
+    let make = |device: &Device| Stn::new(outputs, device);
+    classifier(settings, ("stn", &WIDTHS), &examples, Learns::Both, make)
 }
 
 #[derive(Module, Debug)]
