@@ -71,13 +71,8 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
 fn show(lines: &[Line], page: &mut Page) {
     let lines: Vec<&Line> = lines.iter().collect();
     let own = with(&lines, "of", "seconds");
-    let mut table = Table::new(&[
-        "",
-        "transformed accuracy",
-        "evaluations",
-        "ms per input",
-        "times as fast as OODC",
-    ]);
+    let mut table =
+        Table::new(&["", "transformed accuracy", "evaluations", "times as fast as OODC"]);
     let times = |method: &str| {
         let ratios: Vec<f64> = own
             .iter()
@@ -90,7 +85,6 @@ fn show(lines: &[Line], page: &mut Page) {
             name.into(),
             accuracy(&own, method),
             number(&own, &format!("{method} evaluations"), 1),
-            number(&own, &format!("{method} ms"), 2),
             times(method),
         ]);
     }
