@@ -233,8 +233,9 @@ fn show(lines: &[Line], page: &mut Page) {
     page.text(
         "Accuracy in percent, upright / transformed. Fitted on training data, calibrated on odd \
          rows of the test split (sketches: on the validation part), judged on even rows. The \
-         paper's classifiers are of twice the width and its EMNIST is another split, so its \
-         numbers are beside ours for the pattern, not for the last point.",
+         paper's classifiers of images are of twice the width, those of sketches and clouds are \
+         other networks, and its EMNIST is another split, so its numbers are beside ours for the \
+         pattern, not for the last point.",
     );
     page.by_set(lines, |page, set, own| {
         let mut table = Table::new(&["", "upright", "transformed", "views", "the paper's"]);
