@@ -50,6 +50,9 @@ pub(crate) enum Train {
     /// A network that turns with its input, trained with the transforms.
     Equivariant(RealSettings),
     /// The classifier's network at the paper's width, without the transforms; images only.
+    ///
+    /// Where others take a sample and its copy, it takes two samples: each of --epochs is two
+    /// passes.
     Wide(RealSettings),
 }
 
