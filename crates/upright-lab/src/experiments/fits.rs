@@ -95,9 +95,10 @@ impl Lab {
         let start = Instant::now();
         let data = FitData { bank: &task.train, held_out: Some(&task.held), transformed: None };
         let kept = format!("phase-{}-{}", task.name, &FITTED_BY[..16]);
-        let mut phases = Phases(self.cache().join(kept));
+        let mut phases = Phases::new(self.cache().join(kept));
         let c = config.fit(model, &data, &mut phases)?;
-        let seconds = (start.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+        let seconds = start.elapsed().as_secs_f64() + phases.saved;
+        let seconds = (seconds * 10.0).round() / 10.0;
         c.save(path.with_extension("upright"))?;
         let bytes = c.to_bytes()?.len() as u64;
         let cost = Cost { seconds, bytes };
@@ -184,7 +185,23 @@ impl Lab {
 
 /// Keeps what the last fit of a task has learnt from copies: fits that differ in later parts
 /// begin with it.
-struct Phases(PathBuf);
+struct Phases {
+    path: PathBuf,
+    /// Since the last phase that was kept or used.
+    begun: Instant,
+    /// Seconds that phases took when they were kept.
+    saved: f64,
+}
+
+impl Phases {
+    fn new(path: PathBuf) -> Self {
+        Phases { path, begun: Instant::now(), saved: 0.0 }
+    }
+
+    fn took(&self, phase: &str) -> PathBuf {
+        self.path.with_extension(format!("{phase}.json"))
+    }
+}
 
 impl Watch for Phases {
     fn phase(&mut self, _: &str, _: usize) {}
@@ -193,11 +210,18 @@ impl Watch for Phases {
 
     fn keep(&mut self, phase: &str, bytes: &[u8]) {
         // Without it the phase is done again.
-        let _ = write_whole(&self.0.with_extension(phase), bytes);
+        let _ = write_whole(&self.path.with_extension(phase), bytes);
+        let _ = write(&self.took(phase), &self.begun.elapsed().as_secs_f64());
+        self.begun = Instant::now();
     }
 
     fn kept(&mut self, phase: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.0.with_extension(phase)).ok()
+        std::fs::read(self.path.with_extension(phase)).ok()
+    }
+
+    fn resumed(&mut self, phase: &str) {
+        self.saved += read::<f64>(&self.took(phase)).unwrap_or_default();
+        self.begun = Instant::now();
     }
 }
 

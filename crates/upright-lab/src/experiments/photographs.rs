@@ -184,12 +184,17 @@ fn angles(space: &Space, count: usize, offset: f32) -> Vec<Vec<f32>> {
 }
 
 /// Ours, whole and without what only photographs have.
-const LEFT: [Left; 3] = [
+const LEFT: [Left; 4] = [
     Left { name: "ours", about: "ours", change: |c| c },
     Left {
         name: "kinds",
         about: "without several kinds of copies",
         change: |c| flag(c, Role::Proposer, "kinds", false),
+    },
+    Left {
+        name: "whole",
+        about: "without what the head reads in these votes",
+        change: |c| flag(c, Role::Proposer, "whole", false),
     },
     Left {
         name: "votes",

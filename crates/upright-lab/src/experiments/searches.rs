@@ -101,7 +101,11 @@ fn found(c: &Canonicalizer, task: &Task, count: usize) -> upright::Result<(Vec<f
 
 fn compared(lab: &Lab, task: &Task, energy: &str) -> upright::Result<Found> {
     let c = searching(lab, task, energy)?.with_budget(BUDGET);
-    let mut result = Found::of(c.config());
+    let network = task.energy("energy")?.filter(|_| energy == NETWORK);
+    let mut result = match network {
+        Some(network) => Found::of(&(c.config(), network.fingerprint())),
+        None => Found::of(c.config()),
+    };
     let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
     for name in rows() {
         let c = c.with_part(Role::Search, Part::new(name))?;

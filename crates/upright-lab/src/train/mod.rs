@@ -44,6 +44,7 @@ pub(crate) enum Train {
     /// The paper's learned energy: where the classifier of a data set is wrong.
     Energy(RealSettings),
     /// The classifier's network, trained with the transforms.
+    #[command(visible_alias = "augm")]
     Augmented(RealSettings),
     /// The same with a spatial transformer in front; images only.
     Stn(RealSettings),

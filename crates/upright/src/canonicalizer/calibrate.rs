@@ -1,6 +1,8 @@
 //! Calibrating: the readout, the gate and the limits of abstaining are chosen
 //! on held-out inputs, upright and transformed.
 
+use std::sync::Arc;
+
 use super::fit::Watch;
 use super::held::Held;
 use super::{Canonicalizer, Config, FitReport};
@@ -21,66 +23,106 @@ struct Cases {
 
 /// A readout that is tried, and what it makes of the calibration searches.
 struct Candidate {
-    readout: Box<dyn Readout>,
+    readout: Arc<dyn Readout>,
     cases: Cases,
     doubts: Vec<(Case, Doubt)>,
 }
 
+/// What held-out inputs have shown, to calibrate on.
+#[derive(Default)]
+pub(super) struct Evidence {
+    looks: Cases,
+    /// Energies of the upright ones, resampled by a tiny pose.
+    jittered: Vec<f32>,
+    /// Empty where no part asks for searches.
+    candidates: Vec<Candidate>,
+}
+
+impl Evidence {
+    /// Upright inputs.
+    pub(super) fn len(&self) -> usize {
+        self.looks.upright.len()
+    }
+
+    /// The energies of the inputs as they are, upright and transformed.
+    fn energies(&self) -> [Vec<f32>; 2] {
+        [&self.looks.upright, &self.looks.transformed]
+            .map(|cases| cases.iter().map(|k| k.raw.energy).collect())
+    }
+}
+
 impl Config {
-    /// Fits the readout, the gate and the limits of abstaining.
+    /// Looks at held-out inputs, and searches them where a part asks for it.
+    pub(super) fn gather(
+        &self,
+        evidence: &mut Evidence,
+        c: &Canonicalizer,
+        held: &Held,
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
+        look_at_held(c, held, evidence, watch)?;
+        if evidence.candidates.is_empty() {
+            let readouts = self.readouts(evidence)?;
+            let gate = gate::row(&self.part(Role::Gate).name)?;
+            let abstain = abstain::row(&self.part(Role::Abstain).name)?;
+            if !(gate.make.searched || readouts.len() > 1 || abstain.make.searched) {
+                return Ok(());
+            }
+            let candidate =
+                |readout| Candidate { readout, cases: Cases::default(), doubts: Vec::new() };
+            evidence.candidates = readouts.into_iter().map(candidate).collect();
+        }
+        search_held(c, held, &mut evidence.candidates, watch)
+    }
+
+    /// Fits the readout, the gate and the limits of abstaining; with what is worth knowing.
     pub(super) fn calibrate(
         &self,
         c: &mut Canonicalizer,
         report: &mut FitReport,
-        held: &Held,
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
-        let (looks, jittered) = raw_cases(c, held, watch)?;
-        let energies =
-            |cases: &[Case]| -> Vec<f32> { cases.iter().map(|k| k.raw.energy).collect() };
-        let (upright, transformed) = (energies(&looks.upright), energies(&looks.transformed));
+        evidence: &Evidence,
+    ) -> Result<Option<String>> {
+        let [upright, transformed] = evidence.energies();
+        report.calibrated_on = evidence.len();
         report.nan = self.check_numbers(&upright, &transformed)?;
         // Interpolation alone must not tell transformed inputs from upright ones.
-        let resampled = if jittered.is_empty() { &upright } else { &jittered };
+        let resampled = if evidence.jittered.is_empty() { &upright } else { &evidence.jittered };
         report.auroc = auroc(resampled, &transformed);
 
-        let abstain = abstain::row(&self.part(Role::Abstain).name)?;
-        let row = gate::row(&self.part(Role::Gate).name)?;
-        let mut candidates: Vec<Candidate> = readout::candidates(
-            self.part(Role::Readout),
-            interquartile_range(&upright, &transformed),
-        )?
-        .into_iter()
-        .map(|readout| Candidate { readout, cases: Cases::default(), doubts: Vec::new() })
-        .collect();
-        let search = row.make.searched || candidates.len() > 1 || abstain.make.searched;
-        let mut doubts = Vec::new();
-        let mut cases = if search {
-            search_held(c, held, &mut candidates, watch)?;
-            let best = (0..candidates.len()).rev().max_by_key(|&i| right(&candidates[i].cases));
-            let chosen = candidates.swap_remove(best.unwrap_or(0));
-            c.fitted.readout = chosen.readout.into();
-            doubts = chosen.doubts;
-            chosen.cases
+        let candidates = &evidence.candidates;
+        let best = (0..candidates.len()).rev().max_by_key(|&i| right(&candidates[i].cases));
+        let mut doubts: &[(Case, Doubt)] = &[];
+        let mut cases = &evidence.looks;
+        if let Some(chosen) = best.map(|best| &candidates[best]) {
+            c.fitted.readout = chosen.readout.clone();
+            (cases, doubts) = (&chosen.cases, &chosen.doubts);
         } else {
-            c.fitted.readout = candidates.swap_remove(0).readout.into();
-            looks
-        };
-        if !row.make.searched {
+            c.fitted.readout = self.readouts(evidence)?.swap_remove(0);
+        }
+        let part = self.part(Role::Gate);
+        let mut upright = cases.upright.clone();
+        if !gate::row(&part.name)?.make.searched {
             // The larger of both energies bounds the share of searched inputs for inputs as
             // they come and for resampled ones.
-            for (case, &other) in cases.upright.iter_mut().zip(&jittered) {
+            for (case, &other) in upright.iter_mut().zip(&evidence.jittered) {
                 case.raw.energy = case.raw.energy.max(other);
             }
         }
-        let calibration = Calibration { upright: &cases.upright, transformed: &cases.transformed };
-        c.fitted.gate = gate::fit(self.part(Role::Gate), &calibration)?.into();
-        report.notes.extend(c.fitted.gate.note());
-        doubts.retain(|(case, _)| c.fitted.gate.search(case.raw));
-        let right: Vec<Doubt> = doubts.iter().map(|(_, doubt)| *doubt).collect();
+        let calibration = Calibration { upright: &upright, transformed: &cases.transformed };
+        c.fitted.gate = gate::fit(part, &calibration)?.into();
+        let searched = doubts.iter().filter(|(case, _)| c.fitted.gate.search(case.raw));
+        let right: Vec<Doubt> = searched.map(|(_, doubt)| *doubt).collect();
         c.fitted.abstain = abstain::fit(self.part(Role::Abstain), &right)?.into();
         report.tau = Some(c.fitted.gate.tau()).filter(|t| t.is_finite());
-        Ok(())
+        Ok(c.fitted.gate.note())
+    }
+
+    /// The readouts that are tried.
+    fn readouts(&self, evidence: &Evidence) -> Result<Vec<Arc<dyn Readout>>> {
+        let [upright, transformed] = evidence.energies();
+        let spread = interquartile_range(&upright, &transformed);
+        let all = readout::candidates(self.part(Role::Readout), spread)?;
+        Ok(all.into_iter().map(Arc::from).collect())
     }
 
     /// How many energies are not numbers, which must be few.
@@ -99,27 +141,31 @@ impl Config {
     }
 }
 
-/// Looks at the held-out inputs as they are; also at the upright ones resampled by a
-/// tiny pose, if the transformed ones are resampled copies.
-fn raw_cases(c: &Canonicalizer, held: &Held, watch: &mut dyn Watch) -> Result<(Cases, Vec<f32>)> {
-    let mut looks = Cases::default();
-    let mut jittered = Vec::new();
+/// Looks at held-out inputs as they are; also at the upright ones resampled by a tiny pose, if the
+/// transformed ones are resampled copies.
+fn look_at_held(
+    c: &Canonicalizer,
+    held: &Held,
+    evidence: &mut Evidence,
+    watch: &mut dyn Watch,
+) -> Result<()> {
     watch.phase("look", held.upright.len() + held.transformed.len());
     for (upright, rows) in held.chunks() {
         let (batch, labels) = held.read(c, upright, rows)?;
+        let looks = &mut evidence.looks;
         let cases = if upright { &mut looks.upright } else { &mut looks.transformed };
         for (begun, truth) in c.begin(&batch)?.iter().zip(labels) {
             cases.push(Case { raw: begun.trace.raw_look(), best: None, truth });
         }
         if upright && held.given.is_none() {
-            jittered.extend(c.raw(&held.jittered(c, &batch)?)?.1);
+            evidence.jittered.extend(c.raw(&held.jittered(c, &batch)?)?.1);
         }
         watch.advance(rows.len());
     }
-    Ok((looks, jittered))
+    Ok(())
 }
 
-/// Searches all held-out inputs once and tells every candidate.
+/// Searches held-out inputs and tells every candidate.
 fn search_held(
     c: &Canonicalizer,
     held: &Held,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::calibrate::Evidence;
 use super::held::{Given, Held, calibrating};
 use super::plan::{self, Plan};
 use super::prove::prove;
@@ -155,12 +156,17 @@ impl Config {
         let (_, gate_rows) = gate_rows.some(config.tuned_on);
         let most = calibrating(plan.held);
         let (gate_rows, proof_rows) = (gate_rows.some(most).0, proof_rows.some(plan.held - most).0);
-        report.calibrated_on = gate_rows.upright.len();
         if data.transformed.is_some() {
             report.transforms = Transforms::Given;
         }
-        config.calibrate(&mut c, &mut report, &gate_rows, watch)?;
+        let mut evidence = Evidence::default();
+        config.gather(&mut evidence, &c, &gate_rows, watch)?;
+        config.calibrate(&mut c, &mut report, &evidence)?;
         prove(&c, &mut report, &proof_rows, watch)?;
+        // What has proven may now calibrate: the more inputs there are, the more can be promised.
+        config.gather(&mut evidence, &c, &proof_rows, watch)?;
+        let note = config.calibrate(&mut c, &mut report, &evidence)?;
+        report.notes.extend(note);
         c.report = Arc::new(report);
         Ok(c)
     }

@@ -8,7 +8,7 @@ use crate::abstain::{self, Abstain};
 use crate::config::Part;
 use crate::error::{Error, Result};
 use crate::gate::{self, Gate};
-use crate::model::{LATE, MIDDLE, Model};
+use crate::model::{AUTO, LATE, MIDDLE, Model};
 use crate::outputs::{Cotangents, Outputs};
 use crate::proposer::{self, Proposer};
 use crate::readout::{self, Readout};
@@ -41,6 +41,8 @@ pub(super) struct Fitted {
 pub(super) struct Taps {
     score: Option<Vec<usize>>,
     proposer: Option<Vec<usize>>,
+    /// Whether the last one of the proposer's is what the head reads.
+    whole: bool,
 }
 
 impl Taps {
@@ -64,12 +66,24 @@ impl Taps {
         let needs = score::needs(&parts[Role::Score])?;
         let more = needs.taps;
         let usual = |name: &str| ![MIDDLE, LATE].contains(&name) || more.contains(&name);
+        let mut proposer = named(Role::Proposer)?;
+        let mut whole = false;
+        if proposer.is_none() {
+            proposer = numbered(&|name| own.contains(&name));
+            let head = all.iter().position(|tap| tap.name == AUTO);
+            // Of use to photographs alone, which are large as a rule.
+            if let (Some(taps), Some(head), true) = (&mut proposer, head, model.signal().large()) {
+                whole = !taps.contains(&head);
+                taps.extend(Some(head).filter(|_| whole));
+            }
+        }
         Ok(Taps {
+            whole,
+            proposer,
             score: match external.filter(|_| needs.external) {
                 Some(tap) => Some(vec![tap]),
                 None => named(Role::Score)?.or_else(|| numbered(&usual)),
             },
-            proposer: named(Role::Proposer)?.or_else(|| numbered(&|name| own.contains(&name))),
         })
     }
 
@@ -81,6 +95,11 @@ impl Taps {
     /// What the proposer reads of outputs.
     pub(super) fn for_proposer<'a>(&self, outputs: &'a Outputs) -> Result<Cow<'a, Outputs>> {
         select(self.proposer.as_deref(), outputs)
+    }
+
+    /// Whether the last tap that the proposer reads is what the head reads.
+    pub(super) fn whole(&self) -> bool {
+        self.whole
     }
 
     /// How many features the score reads.

@@ -51,6 +51,10 @@ impl Samples for Supply<'_> {
         Ok(self.taps.for_proposer(&outputs)?.into_owned())
     }
 
+    fn whole(&self) -> bool {
+        self.taps.whole()
+    }
+
     fn phase(&mut self, name: &str, steps: usize) {
         self.watch.phase(name, steps);
     }

@@ -195,6 +195,12 @@ pub trait Samples {
     /// What the model makes of inputs, with the features that the proposer reads.
     fn run(&mut self, batch: &Batch) -> Result<Outputs>;
 
+    /// Whether the last of these features are what the model's head reads, beside those of the
+    /// taps that the proposer names.
+    fn whole(&self) -> bool {
+        false
+    }
+
     /// Work of so many steps begins.
     fn phase(&mut self, name: &str, steps: usize);
 

@@ -9,6 +9,7 @@ use super::framing::{frames, turns};
 use super::held::Held;
 use super::reader::Learning;
 use super::votes::Quarters;
+use super::whole::Whole;
 use super::{Learned, Targets, geometry, steps};
 use crate::config::Settings;
 use crate::copies::{Kind, random_poses};
@@ -18,7 +19,7 @@ use crate::outputs::Outputs;
 use crate::proposer::shapes::{Shape, shape};
 use crate::proposer::{Bank, Proposer};
 use crate::seed;
-use crate::tensor::Signal;
+use crate::tensor::{Matrix, Signal};
 use crate::warp::{View, warp};
 
 /// Most scores that are told apart for every class in every cell; beyond it, classes and cells
@@ -57,6 +58,7 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         frames,
         cells,
         reader: None,
+        whole: None,
         step: None,
         classes,
         targets,
@@ -67,21 +69,24 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         pooled: settings.real("pooled") as f32,
         note: None,
     };
-    let learning = Learning::new(
-        learned.outputs(),
-        copies,
-        settings.auto("landmarks").map(|count| count as usize),
-        settings.auto("ridge"),
-        Held::new(bank.samples.len(), copies),
-    );
-    match learned.learn(learning, bank, signal, copies)?.map(Learning::end) {
-        Ok(Some((reader, read, held))) => {
-            learned.note = held.tell(&mut learned, &read);
-            learned.reader = Some(reader);
-        }
-        Ok(None) => {
-            learned.note = Some(silent("the features of the copies cannot be regressed on"));
-        }
+    let (samples, ridge) = (bank.samples.len(), settings.auto("ridge"));
+    let whole = learned.quarters.is_some() && settings.flag("whole") && bank.samples.whole();
+    let course = Course {
+        first: Learning::new(
+            learned.outputs(),
+            copies,
+            settings.auto("landmarks").map(|count| count as usize),
+            ridge,
+            Held::new(samples, copies),
+        ),
+        whole: whole.then(|| {
+            let held = Held::new(samples, copies);
+            Learning::new(learned.cells.len(), copies, Some(0), ridge, held)
+        }),
+        held: Vec::new(),
+    };
+    match learned.learn(course, bank, signal, copies)? {
+        Ok(course) => learned.end(course, bank)?,
         Err(why) => learned.note = Some(silent(&why)),
     }
     let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
@@ -96,7 +101,33 @@ pub(super) fn silent(why: &str) -> String {
     format!("the proposer `learned` proposes nothing: {why}")
 }
 
+/// Readers that are being learnt.
+struct Course {
+    first: Learning,
+    whole: Option<Learning>,
+    /// The numbers of samples that nothing is learnt from.
+    held: Vec<usize>,
+}
+
 impl Learned {
+    /// Takes over what was learnt.
+    fn end(&mut self, course: Course, bank: &mut Bank) -> Result<()> {
+        let Course { first, whole, held: samples } = course;
+        let Some((reader, mut read, held)) = first.end() else {
+            self.note = Some(silent("the features of the copies cannot be regressed on"));
+            return Ok(());
+        };
+        if let Some((second, said, _)) = whole.and_then(Learning::end) {
+            self.whole = Whole::weighed(second.ridge, self, &reader, bank, &samples)?;
+            if let Some(whole) = self.whole.as_ref().filter(|_| said.rows() == read.rows()) {
+                whole.add(self, &said, &mut read);
+            }
+        }
+        self.note = held.tell(self, &read);
+        self.reader = Some(reader);
+        Ok(())
+    }
+
     /// How its copies are made.
     pub(super) fn kinds(&self) -> &'static [Kind] {
         // Exact turns are not resampled at all.
@@ -107,33 +138,48 @@ impl Learned {
     /// Learns from all copies; or says why nothing can be learnt.
     fn learn(
         &self,
-        mut learning: Learning,
+        mut course: Course,
         bank: &mut Bank,
         signal: Signal,
         copies: usize,
-    ) -> Result<std::result::Result<Learning, String>> {
+    ) -> Result<std::result::Result<Course, String>> {
         bank.samples.phase("copies", copies);
         let kinds = self.kinds();
         let mut walk = Walk { chunk: chunk(signal), ..Walk::new(bank.samples.len(), copies) };
         while let Some((round, numbers)) = walk.next() {
             let kind = kinds[round as usize % kinds.len()];
             let made = Made::new(bank, &self.frames, kind, (&numbers, round))?;
-            let held: Vec<bool> = made.samples.iter().map(|s| learning.held.wants(*s)).collect();
+            let wants = |s: &u64| course.first.held.wants(*s);
+            let held: Vec<bool> = made.samples.iter().map(wants).collect();
+            if round == 0 && held.len() == numbers.len() {
+                course.held.extend(numbers.iter().zip(&held).filter(|(_, h)| **h).map(|(n, _)| *n));
+            }
+            let space = bank.space;
+            let cells = |i: usize| Some(self.cells.weights(made.places[i].as_ref()?, space));
+            let (parts, last) = regions(&made.outputs, bank.samples.whole());
             let copies = (0..made.outputs.len()).filter_map(|i| {
-                let cells = self.cells.weights(made.places[i].as_ref()?, bank.space);
-                let aims = self.targets(&cells, made.labels[i] as usize);
-                Some((features(&made.outputs, i, &made.own[i]), aims, held[i]))
+                let aims = self.targets(&cells(i)?, made.labels[i] as usize);
+                Some((joined(parts, i, &made.own[i]), aims, held[i]))
             });
-            if let Err(why) = learning.add(copies, kind) {
+            if let Err(why) = course.first.add(copies, kind) {
                 return Ok(Err(why));
+            }
+            if let (Some(whole), Some(last)) = (&mut course.whole, last) {
+                let copies = (0..last.rows()).filter_map(|i| {
+                    let aims = cells(i)?.into_iter().map(|(c, w)| (c as u32, w)).collect();
+                    Some((last.row(i).to_vec(), aims, held[i]))
+                });
+                if whole.add(copies, kind).is_err() {
+                    course.whole = None;
+                }
             }
             bank.samples.advance(numbers.len());
         }
-        let count = learning.len();
+        let count = course.first.len();
         Ok(if count < FEWEST {
             Err(format!("{count} copies with features are too few, {FEWEST} are needed"))
         } else {
-            Ok(learning)
+            Ok(course)
         })
     }
 }
@@ -241,8 +287,20 @@ impl Made {
     }
 }
 
-/// What the regression reads of a view: the features of all taps, then numbers of its own.
+/// The taps that the first reader reads, and what the head reads where that comes last.
+pub(super) fn regions(outputs: &Outputs, whole: bool) -> (&[Matrix], Option<&Matrix>) {
+    match outputs.features.split_last() {
+        Some((last, rest)) if whole && !rest.is_empty() => (rest, Some(last)),
+        _ => (&outputs.features, None),
+    }
+}
+
+/// What a regression reads of a view: the features of taps, then numbers of its own.
+pub(super) fn joined(taps: &[Matrix], row: usize, own: &[f32]) -> Vec<f32> {
+    taps.iter().flat_map(|f| f.row(row)).chain(own).copied().collect()
+}
+
+/// The same of all taps.
 pub(super) fn features(outputs: &Outputs, row: usize, own: &[f32]) -> Vec<f32> {
-    let taps = outputs.features.iter().flat_map(|f| f.row(row));
-    taps.chain(own).copied().collect()
+    joined(&outputs.features, row, own)
 }

@@ -28,12 +28,14 @@ mod reader;
 mod run;
 mod steps;
 mod votes;
+mod whole;
 
 use cells::Cells;
-use fit::{features, fit};
+use fit::{fit, joined};
 use frame::{Frames, Upright};
 use reader::Reader;
 use votes::Quarters;
+use whole::Whole;
 
 /// The row in the table.
 pub(super) const KIND: Kind<Make> = Kind {
@@ -69,6 +71,12 @@ pub(super) const KIND: Kind<Make> = Kind {
         ),
         Param::flag("normal", true, "read the normal form, where inputs have one").untuned(),
         Param::flag("votes", true, "let quarter turns of photographs vote").untuned(),
+        Param::flag(
+            "whole",
+            true,
+            "let what the head reads have a say in these votes, where it is a tap",
+        )
+        .untuned(),
         Param::flag("kinds", true, "learn from several kinds of copies of photographs").untuned(),
     ],
     make: Make { bank: true, copies: true, taps: &["65%", "90%"], fit, load },
@@ -80,6 +88,8 @@ struct Learned {
     frames: Frames,
     cells: Cells,
     reader: Option<Reader>,
+    /// What the head reads, as a second opinion on poses.
+    whole: Option<Whole>,
     /// What still has to be undone of a view, where telling it pays.
     step: Option<Ridge>,
     classes: usize,
@@ -113,6 +123,7 @@ impl Learned {
             frames: Frames::Bare,
             cells: Cells::Angles,
             reader: None,
+            whole: None,
             step: None,
             classes,
             targets: Targets::Joint,
@@ -204,12 +215,45 @@ impl Proposer for Learned {
 impl Learned {
     fn readings(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
         let reader = self.reader.as_ref()?;
+        let taps = self.read_by(reader, outputs, own.first().map_or(0, Vec::len))?;
         let rows: Vec<f32> =
-            own.iter().enumerate().flat_map(|(i, own)| features(outputs, i, own)).collect();
-        if rows.len() != own.len() * reader.width() {
-            return None;
+            own.iter().enumerate().flat_map(|(i, own)| joined(taps, i, own)).collect();
+        let mut read = reader.apply(&Matrix::new(own.len(), reader.width(), rows).ok()?);
+        if let Some(whole) = &self.whole {
+            whole.join(self, outputs.features.last()?, &mut read)?;
         }
-        Some(reader.apply(&Matrix::new(own.len(), reader.width(), rows).ok()?))
+        Some(read)
+    }
+
+    /// The first taps whose features, with so many numbers of a view's own, are what a reader
+    /// reads.
+    fn read_by<'a>(
+        &self,
+        reader: &Reader,
+        outputs: &'a Outputs,
+        own: usize,
+    ) -> Option<&'a [Matrix]> {
+        let taps = &outputs.features;
+        let width = |count: &usize| taps[..*count].iter().map(Matrix::cols).sum::<usize>() + own;
+        let count = (0..=taps.len()).find(|count| width(count) == reader.width())?;
+        Some(&taps[..count])
+    }
+
+    /// Adds a reading of poses alone, so often, to one of all targets.
+    fn add_poses(&self, reading: &mut [f32], poses: &[f32], times: f32) {
+        let cells = self.cells.len();
+        match self.targets {
+            Targets::Joint => {
+                // So that the sum over all classes has it once.
+                let times = times / self.classes as f32;
+                for of_class in reading.chunks_exact_mut(cells) {
+                    of_class.iter_mut().zip(poses).for_each(|(r, p)| *r += times * p);
+                }
+            }
+            Targets::Apart | Targets::Poses => {
+                reading.iter_mut().zip(poses).for_each(|(r, p)| *r += times * p);
+            }
+        }
     }
 
     fn stored(&self) -> State {
@@ -236,6 +280,9 @@ impl Learned {
             .with_part("cells.", &self.cells.state());
         if let Some(reader) = &self.reader {
             state = state.with_part("reader.", &reader.state());
+        }
+        if let Some(whole) = &self.whole {
+            state = state.with_part("whole.", &whole.state());
         }
         if let Some(step) = &self.step {
             state = state.with_part("step.", &step.state());
@@ -289,6 +336,8 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         0 => None,
         stored => Some(Reader::load(&state.part("reader."), stored > 1)?),
     };
+    let second = state.part("whole.");
+    let whole = if second.tensors().is_empty() { None } else { Some(Whole::load(&second)?) };
     let step = match step {
         0 => None,
         _ => Some(Ridge::load(&state.part("step."))?),
@@ -308,6 +357,7 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         frames,
         cells,
         reader,
+        whole,
         step,
         classes: classes as usize,
         targets: match targets {
@@ -323,7 +373,10 @@ fn load(settings: &Settings, state: &State, space: &Space) -> Result<Box<dyn Pro
         note: None,
     };
     let targets = learned.outputs();
-    if learned.reader.as_ref().is_some_and(|r| r.targets() != targets) {
+    let cells = learned.cells.len();
+    if learned.reader.as_ref().is_some_and(|r| r.targets() != targets)
+        || learned.whole.as_ref().is_some_and(|w| w.targets() != cells)
+    {
         return Err(damaged("the proposer's weights do not fit its cells"));
     }
     Ok(Box::new(learned))
@@ -367,6 +420,7 @@ mod tests {
             },
             cells: Cells::Angles,
             reader: Some(reader(2 * Cells::Angles.len())),
+            whole: None,
             step: Some(regression(4)),
             classes: 2,
             targets: Targets::Joint,

@@ -112,10 +112,8 @@ pub(super) fn moved(
     pose: &[f32],
     features: &[f32],
 ) -> Option<Vec<f32>> {
-    if features.len() != ridge.width() {
-        return None;
-    }
-    let row = Matrix::new(1, features.len(), features.to_vec()).ok()?;
+    let own = features.get(..ridge.width())?;
+    let row = Matrix::new(1, own.len(), own.to_vec()).ok()?;
     let step = ridge.apply(&row);
     let [a, b, c, d] = [0, 1, 2, 3].map(|i| f64::from(step.row(0)[i]));
     let target = product(&linear(&space.map(pose))?, &[1.0 + a, b, c, 1.0 + d]);
