@@ -125,7 +125,8 @@ impl Config {
     /// energy network where the score does.
     ///
     /// The gate is calibrated, and the result proven, on parts of the held-out data that
-    /// share no sample: data the model was not trained on makes both honest.
+    /// share no sample: data the model was not trained on makes both honest. The gate that is
+    /// kept is then calibrated on both.
     pub fn fit(
         &self,
         models: impl Into<Models>,

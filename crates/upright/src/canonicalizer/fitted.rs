@@ -71,8 +71,7 @@ impl Taps {
         if proposer.is_none() {
             proposer = numbered(&|name| own.contains(&name));
             let head = all.iter().position(|tap| tap.name == AUTO);
-            // Of use to photographs alone, which are large as a rule.
-            if let (Some(taps), Some(head), true) = (&mut proposer, head, model.signal().large()) {
+            if let (Some(taps), Some(head)) = (&mut proposer, head) {
                 whole = !taps.contains(&head);
                 taps.extend(Some(head).filter(|_| whole));
             }

@@ -71,9 +71,9 @@ impl Plan {
             bank: if lessons > 0 { 0 } else { bank },
             samples: bank,
             held: held.upright.len(),
-            // What calibrates is searched where the gate asks for it, what proves as the gate
-            // lets it; early stops save about half of the views.
-            per_held: 2 + config.budget * if searched { 2 } else { 1 } / 3,
+            // All calibrate, and are searched where the gate asks for it; what proves is searched
+            // once more as the gate lets it. Early stops save about half of the views.
+            per_held: if searched { 3 + 2 * config.budget / 3 } else { 2 + config.budget / 3 },
         })
     }
 

@@ -55,7 +55,7 @@ pub enum Transforms {
 }
 
 /// What a fit found out. Accuracies are on held-out samples that neither the
-/// bank nor the gate has seen.
+/// bank nor the gate had seen; they calibrate the gate after that.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FitReport {
     /// Samples in the bank.

@@ -102,6 +102,31 @@ fn quarter_views_of_photographs_vote() {
     }
 }
 
+/// What the head reads has a say in the votes, and its state goes through a file: answers are
+/// others without it, and the same after a detour.
+#[test]
+fn what_the_head_reads_has_a_say_in_votes() {
+    let data = photographs(SAMPLES, 1);
+    let fit = |whole: bool| {
+        let proposer = Part::new("learned").number("copies", 3000.0).flag("whole", whole);
+        let config = config("rotate").with(Role::Proposer, proposer);
+        config.fit(model(samples::glyph_model()), &FitData::new(&data), &mut Silent).unwrap()
+    };
+    let [with, without] = [true, false].map(fit);
+    let batch = copies(&with, &photographs(100, 8)).0;
+    let scores = |c: &Canonicalizer| -> Vec<f32> {
+        let proposals = c.trace(&batch).unwrap().into_iter().flat_map(|t| t.proposals);
+        proposals.map(|p| p.proposal.score).collect()
+    };
+    assert!(scores(&with) != scores(&without), "it has no say");
+    let bytes = with.to_bytes().unwrap();
+    let again = Artifact::from_bytes("a", &bytes).unwrap();
+    let again = again.join(model(samples::glyph_model())).unwrap();
+    assert!(scores(&again) == scores(&with), "a file changes what is proposed");
+    let [more, less] = [&with, &without].map(|c| measured(c, &photographs(150, 7)).1);
+    assert!(more > less - 3.0, "{less} % without, {more} % with");
+}
+
 /// Spaces without all rotations, whose poses are spread points: something is proposed, inside
 /// the domain, and what it leads to is no worse than the bare model.
 #[test]

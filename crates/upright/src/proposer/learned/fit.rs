@@ -299,8 +299,3 @@ pub(super) fn regions(outputs: &Outputs, whole: bool) -> (&[Matrix], Option<&Mat
 pub(super) fn joined(taps: &[Matrix], row: usize, own: &[f32]) -> Vec<f32> {
     taps.iter().flat_map(|f| f.row(row)).chain(own).copied().collect()
 }
-
-/// The same of all taps.
-pub(super) fn features(outputs: &Outputs, row: usize, own: &[f32]) -> Vec<f32> {
-    joined(&outputs.features, row, own)
-}

@@ -420,7 +420,7 @@ mod tests {
             },
             cells: Cells::Angles,
             reader: Some(reader(2 * Cells::Angles.len())),
-            whole: None,
+            whole: Some(Whole::new(regression(Cells::Angles.len()), 2.0)),
             step: Some(regression(4)),
             classes: 2,
             targets: Targets::Joint,
@@ -441,6 +441,9 @@ mod tests {
             }
             assert!(load(&settings, &less, &space).is_err(), "without {missing}");
         }
+        let narrow = Whole::new(regression(3), 2.0).state();
+        let narrow = state.clone().with_part("whole.", &narrow);
+        assert!(load(&settings, &narrow, &space).is_err(), "a second reader of other cells");
         let few = state.clone().f64("upright", &[0.2, 0.0, 0.1]);
         assert!(load(&settings, &few, &space).is_err(), "covariances of no class");
     }

@@ -344,6 +344,7 @@ mod tests {
             frames,
             cells: Cells::Angles,
             reader: None,
+            whole: None,
             step: None,
             classes: 3,
             targets: Targets::Poses,

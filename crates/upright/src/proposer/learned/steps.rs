@@ -7,7 +7,7 @@
 //! truth, and kept only if following the step makes the model right more often.
 
 use super::Learned;
-use super::fit::{FEWEST, Walk, features};
+use super::fit::{FEWEST, Walk, joined, regions};
 use super::frame::Framed;
 use super::run::Known;
 use crate::copies::{random_poses, under};
@@ -61,7 +61,7 @@ fn worth(
             if left.iter().any(|v| v.abs() > NEAR) {
                 continue;
             }
-            let x = features(&seen.outputs, row, &[]);
+            let x = joined(regions(&seen.outputs, bank.samples.whole()).0, row, &[]);
             let targets = (0..4).map(|t| (t as u32, left[t] as f32)).collect();
             normal.get_or_insert_with(|| Normal::new(x.len(), 4)).add(&x, targets);
         }
@@ -85,7 +85,7 @@ fn gain(learned: &Learned, bank: &mut Bank, ridge: &Ridge) -> Result<f64> {
             .iter()
             .map(|&i| {
                 let view = &seen.views[i];
-                let features = features(&seen.outputs, i, &[]);
+                let features = joined(&seen.outputs.features, i, &[]);
                 let pose = moved(learned, bank.space, ridge, &view.proposal.pose, &features);
                 let pose = pose.unwrap_or_else(|| view.proposal.pose.clone());
                 View { item: view.item, map: bank.space.map(&pose) }

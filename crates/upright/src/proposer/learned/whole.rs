@@ -31,6 +31,11 @@ pub(super) struct Whole {
 }
 
 impl Whole {
+    #[cfg(test)]
+    pub(super) fn new(ridge: Ridge, weight: f32) -> Self {
+        Whole { ridge, weight }
+    }
+
     /// With the weight that makes the poses of copies of some samples likeliest by the votes of
     /// their quarter turns; `None` if it had better be silent.
     pub(super) fn weighed(
