@@ -101,16 +101,16 @@ pub(crate) fn random_poses(batch: &Batch, space: &Space, seed: u64) -> Vec<Vec<f
     (0..batch.len()).map(pose).collect()
 }
 
-/// The copies of [`transformed_copies`], of some kinds: which one is told by the number of the
+/// A copy of each input under its pose, of some kinds: which one is told by the number of the
 /// input's row.
 pub(crate) fn of_kinds(
     kinds: &[Kind],
     (batch, rows): (&Batch, &[usize]),
+    poses: &[Vec<f32>],
     space: &Space,
     resample: &Resample,
     seed: u64,
 ) -> Result<Batch<'static>> {
-    let poses = random_poses(batch, space, seed);
     let size = batch.signal().size();
     let mut made = vec![0.0; batch.data().len()];
     for (k, kind) in kinds.iter().enumerate() {
@@ -183,7 +183,9 @@ mod tests {
         let space = SpaceConfig::parse("rotate=44..46").unwrap().build().unwrap();
         let white = Batch::new(Signal::image(1, 32, 32), vec![1.0; 3 * 32 * 32]).unwrap();
         let kinds = [Kind::Inner, Kind::Plain, Kind::Plain];
-        let made = of_kinds(&kinds, (&white, &[5, 6, 7]), &space, &Resample::default(), 1).unwrap();
+        let resample = Resample::default();
+        let poses = random_poses(&white, &space, 1);
+        let made = of_kinds(&kinds, (&white, &[5, 6, 7]), &poses, &space, &resample, 1).unwrap();
         let dark = |i: usize| made.item(i).iter().filter(|v| **v < 0.9).count();
         assert!(dark(0) > 50 && dark(1) == 0 && dark(2) > 50);
         let plain = transformed_copies(&white, &space, &Resample::default(), 1).unwrap();

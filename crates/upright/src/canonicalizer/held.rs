@@ -3,7 +3,7 @@
 use super::Canonicalizer;
 use super::fit::evenly;
 use super::measure::Posed;
-use crate::copies::{Kind, jittered, of_kinds};
+use crate::copies::{Kind, jittered, of_kinds, random_poses};
 use crate::dataset::{Dataset, Loaded, chunk};
 use crate::error::Result;
 use crate::tensor::Batch;
@@ -54,7 +54,7 @@ impl Held<'_> {
     }
 
     /// Inputs and their classes. Copies of photographs are of several kinds, or a gate would only
-    /// know those with corners.
+    /// know those with corners; upright ones, too, or it would take being drawn in for a pose.
     pub(super) fn read(
         &self,
         c: &Canonicalizer,
@@ -63,15 +63,17 @@ impl Held<'_> {
     ) -> Result<(Batch<'static>, Vec<Option<u32>>)> {
         let side = self.side(upright);
         let kinds = Kind::of(c.fitted.proposer.pooled());
-        let Loaded { batch, rows } = match side.copies.filter(|_| kinds.len() > 1) {
-            Some(seed) => {
-                let Loaded { batch, rows } = side.data.read(rows)?;
-                let resample = &c.config.resample;
-                let batch = of_kinds(kinds, (&batch, &rows), &c.space, resample, seed)?;
-                Loaded { batch, rows }
-            }
-            None => side.read(c, rows)?,
+        if kinds.len() == 1 || self.given.is_some() {
+            let Loaded { batch, rows } = side.read(c, rows)?;
+            return Ok((batch, side.labels(&rows)));
+        }
+        let Loaded { batch, rows } = side.data.read(rows)?;
+        let poses = match side.copies {
+            Some(seed) => random_poses(&batch, &c.space, seed),
+            None => vec![c.space.identity(); batch.len()],
         };
+        let resample = &c.config.resample;
+        let batch = of_kinds(kinds, (&batch, &rows), &poses, &c.space, resample, self.seed)?;
         Ok((batch, side.labels(&rows)))
     }
 

@@ -86,7 +86,7 @@ pub(super) fn fit(settings: &Settings, bank: &mut Bank) -> Result<Box<dyn Propos
         held: Vec::new(),
     };
     match learned.learn(course, bank, signal, copies)? {
-        Ok(course) => learned.end(course, bank)?,
+        Ok(course) => learned.end(course, bank, signal)?,
         Err(why) => learned.note = Some(silent(&why)),
     }
     let normal_form = matches!(learned.frames, Frames::Plane { upright: Some(_), .. });
@@ -111,14 +111,15 @@ struct Course {
 
 impl Learned {
     /// Takes over what was learnt.
-    fn end(&mut self, course: Course, bank: &mut Bank) -> Result<()> {
+    fn end(&mut self, course: Course, bank: &mut Bank, signal: Signal) -> Result<()> {
         let Course { first, whole, held: samples } = course;
         let Some((reader, mut read, held)) = first.end() else {
             self.note = Some(silent("the features of the copies cannot be regressed on"));
             return Ok(());
         };
         if let Some((second, said, _)) = whole.and_then(Learning::end) {
-            self.whole = Whole::weighed(second.ridge, self, &reader, bank, &samples)?;
+            let from = (signal, samples.as_slice());
+            self.whole = Whole::weighed(second.ridge, self, &reader, bank, from)?;
             if let Some(whole) = self.whole.as_ref().filter(|_| said.rows() == read.rows()) {
                 whole.add(self, &said, &mut read);
             }

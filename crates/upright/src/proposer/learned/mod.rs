@@ -215,7 +215,7 @@ impl Proposer for Learned {
 impl Learned {
     fn readings(&self, outputs: &Outputs, own: &[Vec<f32>]) -> Option<Matrix> {
         let reader = self.reader.as_ref()?;
-        let taps = self.read_by(reader, outputs, own.first().map_or(0, Vec::len))?;
+        let taps = reader.taps(outputs, own.first().map_or(0, Vec::len))?;
         let rows: Vec<f32> =
             own.iter().enumerate().flat_map(|(i, own)| joined(taps, i, own)).collect();
         let mut read = reader.apply(&Matrix::new(own.len(), reader.width(), rows).ok()?);
@@ -223,20 +223,6 @@ impl Learned {
             whole.join(self, outputs.features.last()?, &mut read)?;
         }
         Some(read)
-    }
-
-    /// The first taps whose features, with so many numbers of a view's own, are what a reader
-    /// reads.
-    fn read_by<'a>(
-        &self,
-        reader: &Reader,
-        outputs: &'a Outputs,
-        own: usize,
-    ) -> Option<&'a [Matrix]> {
-        let taps = &outputs.features;
-        let width = |count: &usize| taps[..*count].iter().map(Matrix::cols).sum::<usize>() + own;
-        let count = (0..=taps.len()).find(|count| width(count) == reader.width())?;
-        Some(&taps[..count])
     }
 
     /// Adds a reading of poses alone, so often, to one of all targets.

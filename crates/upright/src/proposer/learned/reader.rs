@@ -7,6 +7,7 @@
 use super::held::Held;
 use crate::copies::Kind;
 use crate::error::Result;
+use crate::outputs::Outputs;
 use crate::ridge::{Landmarks, Normal, Ridge};
 use crate::state::State;
 use crate::tensor::Matrix;
@@ -38,6 +39,14 @@ impl Reader {
     /// Features that it reads.
     pub(super) fn width(&self) -> usize {
         self.landmarks.as_ref().map_or(self.ridge.width(), Landmarks::width)
+    }
+
+    /// The first taps whose features, with so many numbers of a view's own, are what it reads.
+    pub(super) fn taps<'a>(&self, outputs: &'a Outputs, own: usize) -> Option<&'a [Matrix]> {
+        let taps = &outputs.features;
+        let width = |count: &usize| taps[..*count].iter().map(Matrix::cols).sum::<usize>() + own;
+        let count = (0..=taps.len()).find(|count| width(count) == self.width())?;
+        Some(&taps[..count])
     }
 
     /// Scores that it gives.

@@ -6,15 +6,18 @@
 use super::Learned;
 use super::fit::{joined, regions};
 use super::reader::Reader;
+use super::votes::Quarters;
 use crate::copies::random_poses;
 use crate::dataset::chunk;
 use crate::error::Result;
+use crate::map::Map;
+use crate::outputs::Outputs;
 use crate::proposer::Bank;
 use crate::ridge::Ridge;
 use crate::seed;
 use crate::state::{State, damaged};
 use crate::stats::log_softmax;
-use crate::tensor::Matrix;
+use crate::tensor::{Matrix, Signal};
 use crate::warp::{View, warp};
 
 /// Most samples whose votes weigh it.
@@ -43,10 +46,11 @@ impl Whole {
         learned: &Learned,
         reader: &Reader,
         bank: &mut Bank,
-        samples: &[usize],
+        (signal, samples): (Signal, &[usize]),
     ) -> Result<Option<Self>> {
-        let cases = cases(learned, reader, &ridge, bank, &samples[..samples.len().min(MOST)])?;
-        let weight = best(&cases);
+        let readers = Readers { learned, reader, whole: &ridge };
+        let some = &samples[..samples.len().min(MOST)];
+        let weight = best(&readers.cases(bank, signal, some)?);
         Ok((weight > 0.0).then_some(Whole { ridge, weight }))
     }
 
@@ -95,56 +99,70 @@ struct Case {
     right: Vec<usize>,
 }
 
-fn cases(
-    learned: &Learned,
-    reader: &Reader,
-    whole: &Ridge,
-    bank: &mut Bank,
-    samples: &[usize],
-) -> Result<Vec<Case>> {
-    let Some(quarters) = &learned.quarters else { return Ok(Vec::new()) };
-    let (space, kinds) = (bank.space, learned.kinds());
-    let mut cases = Vec::new();
-    let mut round = 0;
-    let mut rest = samples;
-    while !rest.is_empty() {
-        let (read, _) = bank.samples.read(&rest[..1])?;
-        let (some, others) = rest.split_at(chunk(read.signal()).min(rest.len()));
-        rest = others;
-        let kind = kinds[round % kinds.len()];
-        let salt = seed::of_index(bank.seed, "votes", round);
-        round += 1;
-        let (samples, _) = bank.samples.read(some)?;
-        let poses = random_poses(&samples, space, salt);
-        let copies = kind.copies(&samples, &poses, space, bank.samples.resample(), salt)?;
-        let turned = |item: usize| {
-            let map = |turn: usize| space.map(quarters.pose(turn));
-            (0..quarters.len()).map(move |turn| View { item, map: map(turn) })
-        };
-        let views: Vec<View> = (0..copies.len()).flat_map(turned).collect();
-        let outputs = bank.samples.run(&warp(&copies, &views, bank.samples.resample())?)?;
-        let (parts, Some(last)) = regions(&outputs, true) else { return Ok(Vec::new()) };
-        let rows: Vec<f32> = (0..views.len()).flat_map(|row| joined(parts, row, &[])).collect();
-        let rows = Matrix::new(views.len(), rows.len() / views.len().max(1), rows)?;
-        let read = [reader.apply(&rows), whole.apply(last)];
-        for item in 0..copies.len() {
-            let framed = learned.frames.of(space, copies.signal(), copies.item(item));
-            let place = learned.frames.place(space, &framed, None, &space.map(&poses[item]));
-            let Some(place) = place else { continue };
-            let votes = [0, 1].map(|which| {
-                let said = |turn: usize, cell: usize| {
-                    let reading = read[which].row(item * quarters.len() + turn);
-                    let cell = quarters.cell(turn, cell);
-                    if which == 0 { learned.over_classes(reading, cell) } else { reading[cell] }
+/// Both readers, the second not weighed yet.
+struct Readers<'a> {
+    learned: &'a Learned,
+    reader: &'a Reader,
+    whole: &'a Ridge,
+}
+
+impl Readers<'_> {
+    /// What their votes say of copies of some samples; of nothing where no turns vote.
+    fn cases(&self, bank: &mut Bank, signal: Signal, samples: &[usize]) -> Result<Vec<Case>> {
+        let mut cases = Vec::new();
+        let Some(quarters) = &self.learned.quarters else { return Ok(cases) };
+        let kinds = self.learned.kinds();
+        for (round, some) in samples.chunks(chunk(signal)).enumerate() {
+            let salt = seed::of_index(bank.seed, "votes", round);
+            let (samples, _) = bank.samples.read(some)?;
+            let poses = random_poses(&samples, bank.space, salt);
+            let resample = bank.samples.resample();
+            let kind = kinds[round % kinds.len()];
+            let copies = kind.copies(&samples, &poses, bank.space, resample, salt)?;
+            let maps: Vec<Map> =
+                (0..quarters.len()).map(|turn| bank.space.map(quarters.pose(turn))).collect();
+            let views: Vec<View> = (0..copies.len())
+                .flat_map(|item| maps.iter().map(move |&map| View { item, map }))
+                .collect();
+            let outputs = bank.samples.run(&warp(&copies, &views, resample)?)?;
+            let Some(read) = self.read(&outputs) else { return Ok(Vec::new()) };
+            for (item, pose) in poses.iter().enumerate() {
+                let frames = &self.learned.frames;
+                let framed = frames.of(bank.space, signal, copies.item(item));
+                let Some(place) = frames.place(bank.space, &framed, None, &bank.space.map(pose))
+                else {
+                    continue;
                 };
-                let all = |cell: usize| (0..quarters.len()).map(|turn| said(turn, cell)).sum();
-                (0..learned.cells.len()).map(all).collect()
-            });
-            let right = learned.cells.weights(&place, space).into_iter().map(|(c, _)| c).collect();
-            cases.push(Case { votes, right });
+                let cells = self.learned.cells.weights(&place, bank.space);
+                cases.push(Case {
+                    votes: self.votes(quarters, &read, item * quarters.len()),
+                    right: cells.into_iter().map(|(cell, _)| cell).collect(),
+                });
+            }
         }
+        Ok(cases)
     }
-    Ok(cases)
+
+    /// What both read of views.
+    fn read(&self, outputs: &Outputs) -> Option<[Matrix; 2]> {
+        let (parts, last) = regions(outputs, true);
+        let rows: Vec<f32> = (0..outputs.len()).flat_map(|row| joined(parts, row, &[])).collect();
+        let rows = Matrix::new(outputs.len(), self.reader.width(), rows).ok()?;
+        Some([self.reader.apply(&rows), self.whole.apply(last?)])
+    }
+
+    /// The sums over all turns, whose views begin at a row, for every cell of the input.
+    fn votes(&self, quarters: &Quarters, read: &[Matrix; 2], first: usize) -> [Vec<f32>; 2] {
+        [0, 1].map(|which| {
+            let said = |turn: usize, cell: usize| {
+                let reading = read[which].row(first + turn);
+                let cell = quarters.cell(turn, cell);
+                if which == 0 { self.learned.over_classes(reading, cell) } else { reading[cell] }
+            };
+            let all = |cell: usize| (0..quarters.len()).map(|turn| said(turn, cell)).sum();
+            (0..self.learned.cells.len()).map(all).collect()
+        })
+    }
 }
 
 /// The weight of the second votes with which the right cells are likeliest, however far votes
