@@ -5,7 +5,7 @@ use super::Canonicalizer;
 use super::fit::{Watch, evenly, extend};
 use super::held::Given;
 use super::views::{Asked, Told, contexts, raw_contexts};
-use crate::copies::{Kind, jittered, random_poses};
+use crate::copies::{Kind, jittered, of_kinds, random_poses};
 use crate::dataset::{Dataset, chunk};
 use crate::error::Result;
 use crate::outputs::Outputs;
@@ -85,14 +85,18 @@ impl Canonicalizer {
     }
 
     /// Copies under random poses of a round; or samples, every other one resampled by a tiny
-    /// pose.
+    /// pose, those of photographs of every kind.
     fn lesson_inputs(&self, batch: &Batch, round: Option<usize>) -> Result<Batch<'static>> {
         let salt = seed::of_index(self.config.seed, "lessons", round.unwrap_or(0));
         let resample = &self.config.resample;
+        let kinds = Kind::of(self.fitted.proposer.pooled());
         if let Some(round) = round {
             let poses = random_poses(batch, &self.space, salt);
-            let kinds = Kind::of(self.fitted.proposer.pooled());
             kinds[round % kinds.len()].copies(batch, &poses, &self.space, resample, salt)
+        } else if kinds.len() > 1 {
+            let numbers: Vec<usize> = (0..batch.len()).collect();
+            let poses = vec![self.space.identity(); batch.len()];
+            of_kinds(kinds, (batch, &numbers), &poses, &self.space, resample, salt)
         } else {
             let mut mixed = jittered(batch, &self.space, resample, salt)?;
             let size = batch.signal().size();
