@@ -90,12 +90,7 @@ impl Network {
     /// The network as an ONNX file: input `strokes` or `points` `[n, length, 3]`, outputs
     /// `logits` and `features`, the input of the last layer.
     pub(crate) fn onnx(&self, properties: &[(&str, &str)]) -> Vec<u8> {
-        let classes = self.bias.len();
-        let features = self.weight.len() / classes;
-        let mut graph = Graph::new("pooled network");
-        graph.output("logits", &[classes]);
-        graph.output("features", &[features]);
-        graph.weights("tiny", &[], &[TINY]);
+        let mut graph = self.begun();
         match self.rows {
             Rows::Strokes => strokes(&mut graph, self.length),
             Rows::Cloud => {
@@ -107,37 +102,77 @@ impl Network {
                 invariants(&mut graph, self.length);
             }
         }
-        graph.node("Transpose", &["rows"], "channels", &[("perm", Attribute::Ints(&[0, 2, 1]))]);
-        let mut x = "channels".to_string();
+        self.write(&mut graph, "rows", "");
+        graph.file(properties)
+    }
+
+    /// The network, of clouds, behind one that finds a linear map of each: input `points`
+    /// `[n, length, 3]`, whose prepared rows are multiplied by the nine outputs of `finder`,
+    /// rows first, and the identity.
+    #[cfg_attr(not(any(test, feature = "train")), allow(dead_code))] // made by training only
+    pub(crate) fn onnx_behind(&self, finder: &Network, properties: &[(&str, &str)]) -> Vec<u8> {
+        let mut graph = self.begun();
+        cloud(&mut graph, self.length);
+        finder.write(&mut graph, "place", "find.");
+        graph.weights("identity", &[9], &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+        graph.node("Add", &["find.logits", "identity"], "map.row", &[]);
+        graph.integers("map.shape", &[0, 3, 3]);
+        graph.node("Reshape", &["map.row", "map.shape"], "map", &[]);
+        graph.node("MatMul", &["place", "map"], "rows", &[]);
+        self.write(&mut graph, "rows", "");
+        graph.file(properties)
+    }
+
+    /// A graph with the outputs, and the number that preparing needs.
+    fn begun(&self) -> Graph {
+        let classes = self.bias.len();
+        let mut graph = Graph::new("pooled network");
+        graph.output("logits", &[classes]);
+        graph.output("features", &[self.weight.len() / classes]);
+        graph.weights("tiny", &[], &[TINY]);
+        graph
+    }
+
+    /// From prepared rows to `logits` and `features`, all names behind a prefix.
+    fn write(&self, graph: &mut Graph, rows: &str, prefix: &str) {
+        let classes = self.bias.len();
+        let features = self.weight.len() / classes;
+        let name = |part: &str| format!("{prefix}{part}");
+        let swap = [("perm", Attribute::Ints(&[0, 2, 1]))];
+        graph.node("Transpose", &[rows], &name("channels"), &swap);
+        let mut x = name("channels");
         for (i, conv) in self.convs.iter().enumerate() {
-            let (name, last) = (format!("conv{}", i + 1), format!("layer{}", i + 1));
-            conv.write(&mut graph, &x, &name);
+            let (conv_name, last) =
+                (name(&format!("conv{}", i + 1)), name(&format!("layer{}", i + 1)));
+            conv.write(graph, &x, &conv_name);
             let active =
-                if self.rows == Rows::Strokes { format!("{name}.act") } else { last.clone() };
-            graph.node("Relu", &[&name], &active, &[]);
+                if self.rows == Rows::Strokes { format!("{conv_name}.act") } else { last.clone() };
+            graph.node("Relu", &[&conv_name], &active, &[]);
             if self.rows == Rows::Strokes {
                 graph.node("Mul", &[&active, "used.channels"], &last, &[]);
             }
             x = last;
         }
         let over = [("axes", Attribute::Ints(&[2])), ("keepdims", Attribute::Int(0))];
-        graph.node("ReduceMax", &[&x], "largest", &over);
+        let (largest, mean) = (name("largest"), name("mean"));
+        graph.node("ReduceMax", &[&x], &largest, &over);
         match self.rows {
             Rows::Strokes => {
                 graph.integers("axis2", &[2]);
                 let flat = [("keepdims", Attribute::Int(0))];
                 graph.node("ReduceSum", &[&x, "axis2"], "total", &flat);
                 graph.node("Squeeze", &["count", "axis2"], "count.flat", &[]);
-                graph.node("Div", &["total", "count.flat"], "mean", &[]);
+                graph.node("Div", &["total", "count.flat"], &mean, &[]);
             }
-            Rows::Cloud | Rows::Invariants => graph.node("ReduceMean", &[&x], "mean", &over),
+            Rows::Cloud | Rows::Invariants => graph.node("ReduceMean", &[&x], &mean, &over),
         }
-        graph.node("Concat", &["largest", "mean"], "features", &[("axis", Attribute::Int(1))]);
-        graph.weights("fc.weight", &[classes, features], &self.weight);
-        graph.weights("fc.bias", &[classes], &self.bias);
-        let inputs = ["features", "fc.weight", "fc.bias"];
-        graph.node("Gemm", &inputs, "logits", &[("transB", Attribute::Int(1))]);
-        graph.file(properties)
+        let joined = name("features");
+        graph.node("Concat", &[&largest, &mean], &joined, &[("axis", Attribute::Int(1))]);
+        let (weight, bias) = (name("fc.weight"), name("fc.bias"));
+        graph.weights(&weight, &[classes, features], &self.weight);
+        graph.weights(&bias, &[classes], &self.bias);
+        let inputs = [joined.as_str(), &weight, &bias];
+        graph.node("Gemm", &inputs, &name("logits"), &[("transB", Attribute::Int(1))]);
     }
 }
 

@@ -76,6 +76,7 @@ impl<N: Network> Lesson<N> for Classes<'_> {
             Learns::Upright => self.examples.upright(step)?,
             Learns::Both => self.examples.step(step, false)?,
         };
+        let batch = self.examples.thinned(batch, step)?;
         let logits = net.outputs(items(&batch, &self.device));
         Ok(self.loss.forward(logits, classes(&labels, &self.device)))
     }

@@ -57,6 +57,7 @@ impl<N: Network> Lesson<N> for Wrong<'_> {
         let goals = self.goals(&batch, &labels)?;
         let count = goals.len();
         let goals = Tensor::<2>::from_data(TensorData::new(goals, [count, 1]), &self.device);
+        let batch = self.examples.thinned(batch, step)?;
         let odds = net.outputs(items(&batch, &self.device));
         let own = odds.clone().clamp_min(0.0) - odds.clone() * goals;
         Ok((own + (odds.abs() * -1.0).exp().log1p()).mean())

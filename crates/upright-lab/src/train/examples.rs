@@ -24,6 +24,9 @@ const JUDGE: usize = 30;
 /// Most samples that judge.
 const JUDGES: usize = 1000;
 
+/// Points of a cloud that a step sees.
+const POINTS: usize = 256;
+
 /// How originals are moved: one pixel of 40, three degrees, four percent.
 const JITTER: &str = "rotate=-3..3,scale=0.96..1.04,shift-x=-0.05..0.05,shift-y=-0.05..0.05";
 
@@ -117,6 +120,24 @@ impl Examples {
         }
         let both = Batch::new(batch.signal(), data).map_err(|e| e.to_string())?;
         Ok((both, labels.repeat(2)))
+    }
+
+    /// What a network sees of a step: of clouds some of their points, others in every step, which
+    /// takes a fraction of the time.
+    pub(super) fn thinned<'a>(&self, batch: Batch<'a>, step: u64) -> Result<Batch<'a>, String> {
+        let Signal::Cloud { points } = batch.signal() else { return Ok(batch) };
+        if points <= POINTS {
+            return Ok(batch);
+        }
+        let mut order: Vec<usize> = (0..points).collect();
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ 0x7468_696e ^ (step << 20));
+        shuffle(&mut order, &mut random);
+        let item = |i: usize| {
+            let cloud = batch.item(i);
+            order[..POINTS].iter().flat_map(move |&p| &cloud[3 * p..3 * p + 3]).copied()
+        };
+        let data: Vec<f32> = (0..batch.len()).flat_map(item).collect();
+        Batch::new(Signal::Cloud { points: POINTS }, data).map_err(|e| e.to_string())
     }
 
     /// As many originals as [`Examples::step`] has images, as they are.

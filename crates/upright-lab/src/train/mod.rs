@@ -46,7 +46,7 @@ pub(crate) enum Train {
     /// The classifier's network, trained with the transforms.
     #[command(visible_alias = "augm")]
     Augmented(RealSettings),
-    /// The same with a spatial transformer in front; images only.
+    /// The same with a spatial transformer in front.
     Stn(RealSettings),
     /// A network that turns with its input, trained with the transforms.
     Equivariant(RealSettings),

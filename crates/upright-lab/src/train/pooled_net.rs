@@ -3,7 +3,7 @@
 
 use burn::module::Module;
 use burn::nn::conv::{Conv1d, Conv1dConfig};
-use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig1d};
+use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear, LinearConfig, PaddingConfig1d};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Tensor};
 
@@ -48,19 +48,33 @@ impl PooledNet {
         PooledNet { units, head: LinearConfig::new(2 * from, classes).init(device) }
     }
 
+    /// The same, whose outputs are zero before it is trained.
+    pub(super) fn silent(mut self) -> Self {
+        let [inputs, outputs] = self.head.weight.dims();
+        let zeros = LinearConfig::new(inputs, outputs).with_initializer(Initializer::Zeros);
+        self.head = zeros.init(&self.head.weight.device());
+        self
+    }
+
     /// Logits of inputs `[n, length, 3]`.
     pub(super) fn forward(&self, rows: Rows, input: Tensor<3>) -> Tensor<2> {
-        let (mut x, used) = match rows {
+        let (rows, used) = match rows {
             Rows::Strokes => strokes(input),
             Rows::Cloud => cloud(input),
             Rows::Invariants => invariants(input),
         };
+        self.read(rows, &used)
+    }
+
+    /// Logits of prepared rows `[n, channels, length]`, of which some are used.
+    pub(super) fn read(&self, rows: Tensor<3>, used: &Tensor<3>) -> Tensor<2> {
+        let mut x = rows;
         for unit in &self.units {
-            x = relu(unit.norm.forward(unit.conv.forward(x))) * used.clone();
+            x = relu(unit.norm.forward(unit.maps(x))) * used.clone();
         }
         let [items, channels, _] = x.dims();
         let largest = x.clone().max_dim(2).reshape([items, channels]);
-        let count = used.sum_dim(2).clamp_min(1.0);
+        let count = used.clone().sum_dim(2).clamp_min(1.0);
         let mean = (x.sum_dim(2) / count).reshape([items, channels]);
         self.head.forward(Tensor::cat(vec![largest, mean], 1))
     }
@@ -79,6 +93,16 @@ impl PooledNet {
 }
 
 impl Unit {
+    /// What the convolution makes of rows. With kernels of size 1 it is a product, which takes a
+    /// fraction of the time.
+    fn maps(&self, x: Tensor<3>) -> Tensor<3> {
+        let [to, from, kernel] = self.conv.weight.dims();
+        if kernel > 1 {
+            return self.conv.forward(x);
+        }
+        self.conv.weight.val().reshape([1, to, from]).matmul(x)
+    }
+
     /// `norm(conv(x))` with the running statistics as one convolution with bias.
     fn fold(&self) -> Result<Conv, String> {
         let shape = self.conv.weight.dims();
@@ -93,7 +117,7 @@ impl Unit {
     }
 }
 
-/// The same for clouds of so many points.
+/// The same for clouds. It is written for so many points; others will do while it is trained.
 #[derive(Module, Debug)]
 pub(super) struct CloudNet {
     net: PooledNet,
@@ -130,13 +154,18 @@ impl CloudNet {
 
 impl super::course::Network for CloudNet {
     fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
-        let [count, _] = items.dims();
-        self.net.forward(self.rows(), items.reshape([count, self.points, 3]))
+        self.net.forward(self.rows(), points(items))
     }
 
     fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
         Ok(self.net.fold(self.rows(), self.points)?.onnx(properties))
     }
+}
+
+/// Rows of numbers as clouds.
+pub(super) fn points(items: Tensor<2>) -> Tensor<3> {
+    let [count, numbers] = items.dims();
+    items.reshape([count, numbers / 3, 3])
 }
 
 /// Prepared rows `[n, channels, length]` and 1 where a row is used, else 0.
@@ -159,7 +188,7 @@ fn strokes(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
 }
 
 /// As [`strokes`]; every row is used.
-fn cloud(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
+pub(super) fn cloud(input: Tensor<3>) -> (Tensor<3>, Tensor<3>) {
     let [items, length, _] = input.dims();
     let used = Tensor::ones([items, 1, length], &input.device());
     let centred = input.clone() - input.mean_dim(1);

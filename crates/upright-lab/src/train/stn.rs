@@ -1,7 +1,8 @@
 //! A spatial transformer in front of the plain network: a small network finds an
 //! affine map, the image is resampled under it, and the rest sees the result
 //! (Jaderberg et al. 2015, "Spatial Transformer Networks"). All of it learns from
-//! classes alone.
+//! classes alone. Of clouds, a linear map is found that all points are multiplied by
+//! (Qi et al. 2017, "PointNet").
 
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
@@ -11,11 +12,13 @@ use burn::tensor::{Device, Tensor, TensorData};
 use upright::Signal;
 
 use super::RealSettings;
-use super::augmented::{Learns, WIDTHS, classifier};
+use super::augmented::{CLOUD, Learns, WIDTHS, classifier};
 use super::course::Network;
 use super::examples::Examples;
 use super::net::{Layer, Net, Unit, images, numbers};
+use super::pooled_net::{PooledNet, cloud, points};
 use crate::onnx_write::{Attribute, Graph};
+use crate::pooled::Rows;
 use crate::resnet::{SIDE, begun, gelu as write_gelu};
 
 /// Channels of the network that finds the map; each layer halves the side.
@@ -23,16 +26,19 @@ const FINDER: [usize; 3] = [8, 16, 32];
 /// Positions that are left of 40 x 40.
 const LEFT: usize = 25;
 const HIDDEN: usize = 64;
+/// Channels of the network that finds the map of a cloud.
+const CLOUD_FINDER: [usize; 3] = [32, 64, 128];
 /// The map that changes nothing, which training begins with.
 const IDENTITY: [f32; 6] = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
 
 /// Trains it.
 pub(super) fn train(settings: &RealSettings) -> Result<(), String> {
     let examples = Examples::open(settings)?;
-    if !matches!(examples.signal(), Signal::Image { .. }) {
-        return Err("a spatial transformer takes images; give mnist or emnist".into());
-    }
     let outputs = examples.classes();
+    if let Signal::Cloud { points } = examples.signal() {
+        let make = |device: &Device| CloudStn::new(points, outputs, device);
+        return classifier(settings, ("stn", &CLOUD), &examples, Learns::Both, make);
+    }
     let make = |device: &Device| Stn::new(outputs, device);
     classifier(settings, ("stn", &WIDTHS), &examples, Learns::Both, make)
 }
@@ -119,6 +125,40 @@ impl Network for Stn {
     }
 }
 
+/// The same for clouds.
+#[derive(Module, Debug)]
+struct CloudStn {
+    finder: PooledNet,
+    net: PooledNet,
+    points: usize,
+}
+
+impl CloudStn {
+    fn new(points: usize, outputs: usize, device: &Device) -> Self {
+        CloudStn {
+            finder: PooledNet::new(Rows::Cloud, &CLOUD_FINDER, 1, 9, device).silent(),
+            net: PooledNet::new(Rows::Cloud, &CLOUD, 1, outputs, device),
+            points,
+        }
+    }
+}
+
+impl Network for CloudStn {
+    fn outputs(&self, items: Tensor<2>) -> Tensor<2> {
+        let (place, used) = cloud(points(items));
+        let [count, ..] = place.dims();
+        let found = self.finder.read(place.clone(), &used).reshape([count, 3, 3]);
+        let map = found + Tensor::eye(3, &place.device()).reshape([1, 3, 3]);
+        let moved = place.swap_dims(1, 2).matmul(map).swap_dims(1, 2);
+        self.net.read(moved, &used)
+    }
+
+    fn onnx(&self, properties: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+        let fold = |net: &PooledNet| net.fold(Rows::Cloud, self.points);
+        Ok(fold(&self.net)?.onnx_behind(&fold(&self.finder)?, properties))
+    }
+}
+
 /// A linear layer with something added to its bias.
 fn linear(
     graph: &mut Graph,
@@ -136,4 +176,32 @@ fn linear(
     graph.weights(&b, &[outputs], &bias);
     graph.node("Gemm", &[from, &w, &b], to, &[]);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use upright::{Batch, Model, ModelOptions};
+
+    /// What is trained and what is written give the same logits, and the map matters.
+    #[test]
+    fn a_written_transformer_of_clouds_is_the_trained_one() {
+        let device = Device::flex();
+        device.seed(7);
+        let mut net = CloudStn::new(90, 4, &device);
+        net.finder = PooledNet::new(Rows::Cloud, &CLOUD_FINDER, 1, 9, &device);
+        let numbers_of: Vec<f32> = (0..2 * 270).map(|i| libm::sinf(i as f32 * 1.7)).collect();
+        let data = TensorData::new(numbers_of.clone(), [2, 270]);
+        let items = Tensor::<2>::from_data(data, &device);
+        let trained = numbers(net.outputs(items.clone())).unwrap();
+        let bytes = net.onnx(&[("task", "classification"), ("signal", "cloud")]).unwrap();
+        let model = Model::from_bytes("cloud", &bytes, &ModelOptions::default()).unwrap();
+        let batch = Batch::new(Signal::Cloud { points: 90 }, numbers_of).unwrap();
+        let written = model.run(&batch).unwrap().logits;
+        let far = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f32>();
+        assert!(far(&trained, written.data()) < 1e-3, "{trained:?} {:?}", written.data());
+        net.finder = net.finder.silent();
+        let plain = numbers(net.outputs(items)).unwrap();
+        assert!(far(&trained, &plain) > 1e-2, "{trained:?} {plain:?}");
+    }
 }
