@@ -106,10 +106,11 @@ fn compared(lab: &Lab, task: &Task, energy: &str) -> upright::Result<Found> {
         Some(network) => Found::of(&(c.config(), network.fingerprint())),
         None => Found::of(c.config()),
     };
+    let inputs = lab.scale.inputs.min(INPUTS);
     let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
     for name in rows() {
         let c = c.with_part(Role::Search, Part::new(name))?;
-        let (energies, right, ms) = found(&c, task, INPUTS)?;
+        let (energies, right, ms) = found(&c, task, inputs)?;
         result.counts.insert(name.into(), right);
         result.number(&format!("{name} ms"), ms);
         all.push((name, energies));
@@ -139,14 +140,14 @@ fn by_budget(lab: &Lab, task: &Task, name: &str) -> upright::Result<Found> {
     let c = searching(lab, task, energy)?.with_part(Role::Search, Part::new(name))?;
     let mut result = Found::of(c.config());
     let test = task.test()?;
-    let count = INPUTS.min(test.labels.len());
+    let count = lab.scale.inputs.min(INPUTS).min(test.labels.len());
     let bare = task.model(&[])?;
     let batch = test.transformed.select(&(0..count).collect::<Vec<_>>());
     for budget in BUDGETS {
         let start = Instant::now();
         bare.run(&batch)?;
         let alone = 1000.0 * start.elapsed().as_secs_f64() / count.max(1) as f64;
-        let (_, right, ms) = found(&c.with_budget(budget), task, INPUTS)?;
+        let (_, right, ms) = found(&c.with_budget(budget), task, count)?;
         result.counts.insert(budget.to_string(), right);
         result.number(&format!("{budget} times"), ms / alone);
     }

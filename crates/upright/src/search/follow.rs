@@ -6,6 +6,14 @@
 //! what is left of a large budget refines the best pose of each of a few predicted
 //! classes by mirrored random steps ([`super::evolve`]), as `rivals` does; where
 //! nothing was suggested at all, poses are drawn from a design first.
+//!
+//! The lowest of many steps is low by chance, too. So only a part of what refining lowers
+//! the energy of a class by counts when classes are compared:
+//! `E(class) = first + late (refined - first)`, from the lowest views of that class before and
+//! after refining began; a class that is new then begins with the highest energy that was
+//! seen before. The lowest view of the best class answers.
+
+use std::collections::BTreeMap;
 
 use super::design::Design;
 use super::evolve::Evolve;
@@ -29,6 +37,7 @@ pub(super) const KIND: Kind<Make> = Kind {
             .tuned(1.0, 6.0),
         Param::real("radius", 0.04, 1e-3, 0.5, "first steps then, as a share of each axis' extent")
             .tuned_log(0.01, 0.25),
+        Param::real("late", 0.75, 0.0, 1.0, "part that counts of what refining lowers a class by"),
     ],
     make: Make { gradient: false, build },
 };
@@ -40,6 +49,7 @@ struct Follow {
     refine: usize,
     rivals: usize,
     radius: f32,
+    late: f32,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table's signature")]
@@ -50,6 +60,7 @@ fn build(settings: &Settings) -> Result<Box<dyn Search>> {
         refine: settings.whole("refine"),
         rivals: settings.whole("rivals"),
         radius: settings.real("radius") as f32,
+        late: settings.real("late") as f32,
     }))
 }
 
@@ -65,6 +76,8 @@ struct Following<'a> {
     seen: Vec<Seen>,
     sure: f32,
     evolve: Option<Evolve<'a>>,
+    /// Views that were seen before refining began.
+    opened: usize,
     /// Whether the last ask was the refinement's.
     refining: bool,
 }
@@ -86,6 +99,7 @@ impl Search for Follow {
             seen: Vec::new(),
             sure: brief.sure.filter(|_| self.early).unwrap_or(f32::NEG_INFINITY),
             evolve: None,
+            opened: 0,
             refining: false,
         };
         run.suggest(brief.proposals);
@@ -122,8 +136,9 @@ impl Run for Following<'_> {
         if small || self.space.axes().iter().all(|axis| axis.extent() <= 0.0) {
             return Vec::new();
         }
-        let Following { settings, space, seed, seen, .. } = self;
+        let Following { settings, space, seed, seen, opened, .. } = self;
         let evolve = self.evolve.get_or_insert_with(|| {
+            *opened = seen.len();
             Evolve::new(space, *seed, &rivals(space, seen, settings.rivals), settings.radius)
         });
         self.refining = true;
@@ -137,6 +152,11 @@ impl Run for Following<'_> {
         self.seen.extend_from_slice(seen);
     }
 
+    fn pick(&self) -> Option<usize> {
+        self.evolve.as_ref()?;
+        compared(&self.seen, self.opened, self.settings.late)
+    }
+
     /// New suggestions come before older ones: they rest on more views.
     fn suggest(&mut self, proposals: &[Proposal]) {
         let numbered = proposals.iter().enumerate().map(|(i, p)| (self.suggested + i, p.clone()));
@@ -144,5 +164,51 @@ impl Run for Following<'_> {
         self.suggested += more.len();
         more.reverse();
         self.waiting.append(&mut more);
+    }
+}
+
+/// The lowest view of the best class, when of what views from `opened` on lower the energy of
+/// their class by only the part `late` counts; `None` if nothing was seen before.
+fn compared(seen: &[Seen], opened: usize, late: f32) -> Option<usize> {
+    let before = seen[..opened].iter().map(|s| rank(s.energy)).filter(|e| e.is_finite());
+    let highest = before.reduce(f32::max)?;
+    // Of each class the lowest energy before, and the lowest of all with its view.
+    let mut classes: BTreeMap<u32, (Option<f32>, f32, usize)> = BTreeMap::new();
+    for (i, view) in seen.iter().enumerate() {
+        let energy = rank(view.energy);
+        let own = classes.entry(view.label).or_insert((None, energy, i));
+        if energy < own.1 {
+            (own.1, own.2) = (energy, i);
+        }
+        if i < opened {
+            own.0 = Some(own.1);
+        }
+    }
+    let counted = |&(before, lowest, at): &(Option<f32>, f32, usize)| {
+        let before = before.unwrap_or(highest);
+        (if lowest < before { before + late * (lowest - before) } else { before }, at)
+    };
+    let best = classes.values().map(counted).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    best.map(|(_, at)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Class 1 falls from 1 to 0.2 and class 2 from 2 to 0 by refining. Half of it counts:
+    /// 0.6 against 1.0. Class 3 is new and begins with 2, the highest before: -0.4 counts as 0.8.
+    #[test]
+    fn only_a_part_of_what_refining_gains_counts_between_classes() {
+        let view =
+            |energy, label| Seen { pose: vec![0.0], energy, label, gradient: None, follows: None };
+        let first = [view(1.0, 1), view(2.0, 2)];
+        let refined = [view(0.2, 1), view(0.0, 2), view(-0.4, 3)];
+        let all = [&first[..], &refined].concat();
+        assert_eq!(compared(&all, 2, 0.5), Some(2));
+        assert_eq!(compared(&all, 2, 1.0), Some(4));
+        assert_eq!(compared(&all, 2, 0.0), Some(2));
+        assert_eq!(compared(&[view(f32::NAN, 1), view(0.5, 2)], 1, 0.5), None);
+        assert_eq!(compared(&all, 0, 0.5), None);
     }
 }
