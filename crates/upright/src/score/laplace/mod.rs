@@ -42,7 +42,8 @@ pub(super) mod weighted;
 const PRIOR: Param =
     Param::real("prior", 1.0, 1e-6, 1e6, "precision of the weights before the bank was seen");
 const SAMPLES: Param =
-    Param::whole("samples", 64, 2, 65_536, "logit samples per input; odd numbers round up");
+    Param::whole("samples", 64, 2, 65_536, "logit samples per input; odd numbers round up")
+        .tuned_log(16.0, 256.0);
 
 /// What is taken of the sampled probabilities: `base * partner + mi * MI_norm - offset`.
 #[derive(Debug, Clone, Copy)]
