@@ -151,7 +151,7 @@ fn fresh(all: &All) -> Vec<Claim> {
 fn traffic(all: &All) -> Vec<Claim> {
     let lines = with(&all("traffic"), "transformed", "10");
     let claim = |set: &&str| {
-        let runs = value(&with(&lines, "data", set), "evaluations")?;
+        let runs = rounded(value(&with(&lines, "data", set), "evaluations")?, 2);
         let text = format!("{set}: at most 2 network runs per input where 10 % come transformed");
         Some((runs <= 2.0, text, format!("{runs:.2}")))
     };
