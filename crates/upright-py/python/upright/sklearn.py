@@ -117,7 +117,7 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Logits of the canonicalized answers; of two classes the second one's lead."""
-        logits = self._logits(X)
+        logits = self._logits(X).astype(np.float32)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict(self, X: Any) -> Array:
