@@ -117,7 +117,7 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Logits of the canonicalized answers; of two classes the second one's lead."""
-        logits = self._logits(X).astype(np.float32)
+        logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def predict(self, X: Any) -> Array:
@@ -135,7 +135,7 @@ class CanonicalClassifier(ClassifierMixin, BaseEstimator):
     def _logits(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validate_data(self, _flat(X), dtype=np.float32, reset=False)
-        return self.canonicalizer_.predict(self._images(X), progress=False).logits.astype(np.float64)
+        return self.canonicalizer_.predict(self._images(X), progress=False).logits
 
     def _images(self, X: Array) -> Array:
         return np.ascontiguousarray(X, dtype=np.float32).reshape(-1, *self.shape_)
