@@ -24,6 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "pooling, kernel, design, space, tuning metric, landscapes",
     sets: &["mnist", "emnist"],
     once: true,
+    many: true,
     run,
     show,
 };

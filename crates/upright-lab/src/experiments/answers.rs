@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         trained: args.models.clone(),
         engine: args.engine.clone(),
     };
-    let scale = Scale::of(&args.scale)?;
+    let scale = Scale::of(&args.scale, false)?;
     let lab = Lab::new("speed", scale, &folders, &args.folder)?;
     let task = Task::open("mnist", &folders, scale)?;
     answer(&lab, &task, &args.folder, &args.models.join("mnist.onnx")).map_err(|e| e.to_string())

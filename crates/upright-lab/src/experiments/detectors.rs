@@ -15,6 +15,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "every score, with its defaults and tuned",
     sets: FOUR,
     once: true,
+    many: true,
     run,
     show,
 };

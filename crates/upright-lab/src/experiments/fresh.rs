@@ -14,6 +14,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "ours on test inputs and poses that nothing was chosen by",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

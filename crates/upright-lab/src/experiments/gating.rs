@@ -20,6 +20,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "what a threshold trades, and whether promises hold",
     sets: FOUR,
     once: true,
+    many: false,
     run,
     show,
 };

@@ -25,6 +25,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "every method that needs no training, upright and transformed",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

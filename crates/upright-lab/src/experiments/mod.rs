@@ -53,6 +53,9 @@ pub(crate) struct Experiment {
     sets: &'static [&'static str],
     /// Whether one run will do unless more are asked for: it takes long or leaves little to chance.
     once: bool,
+    /// Whether it fits or searches so many times over, or inputs so large, that the quick scale
+    /// takes less of everything.
+    many: bool,
     /// Measures on a data set.
     run: fn(&mut Lab, &Task) -> Result<(), String>,
     /// Shows what was measured.
@@ -141,8 +144,6 @@ pub(crate) struct Lab {
 /// Runs experiments.
 pub(crate) fn run(args: &Args) -> Result<(), String> {
     let chosen = chosen(&args.names)?;
-    let mut scale = Scale::of(&args.scale)?.clone();
-    scale.inputs = args.inputs.unwrap_or(scale.inputs);
     let folders = Folders {
         data: args.data.clone(),
         models: args.models.clone(),
@@ -150,6 +151,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         engine: args.engine.clone(),
     };
     for experiment in chosen {
+        let mut scale = Scale::of(&args.scale, experiment.many)?.clone();
+        scale.inputs = args.inputs.unwrap_or(scale.inputs);
         let usual = if experiment.once { 1 } else { scale.runs };
         let runs = args.runs.unwrap_or(usual);
         let mut lab = Lab::new(experiment.name, &scale, &folders, &args.out)?;

@@ -14,6 +14,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "copies of one input that get the same class",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

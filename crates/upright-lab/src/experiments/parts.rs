@@ -15,6 +15,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "ours with each part left out once",
     sets: FOUR,
     once: true,
+    many: true,
     run,
     show,
 };

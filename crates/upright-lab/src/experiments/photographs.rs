@@ -15,7 +15,6 @@ use super::ledger::{Found, Line};
 use super::measure::{Answers, always_and_gated, averaged, lowest};
 use super::page::{Page, Table, accuracy, gain, number, with};
 use super::parts::{Left, flag};
-use super::scale::Scale;
 use super::tasks::{KINDS, PHOTOGRAPHS, Task};
 use super::turned::{Test, Turned, quarter};
 use super::{Experiment, Lab};
@@ -25,6 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "natural images under rotation",
     sets: &[PHOTOGRAPHS],
     once: true,
+    many: true,
     run,
     show,
 };
@@ -32,20 +32,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const ANGLES: usize = 17;
 const AVERAGED: usize = 16;
 
-/// Counts for large inputs.
-fn scale(lab: &Lab) -> Scale {
-    let mut scale = lab.scale.clone();
-    if scale.name == "quick" {
-        scale.inputs = scale.inputs.min(30);
-        scale.bank = Some(1000);
-        scale.learns = Some((800, 150));
-        scale.calibration = 100;
-    }
-    scale
-}
-
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
-    let lab = &mut lab.scaled(scale(lab))?;
     for turned in Turned::ALL {
         let Some(test) = Test::new(lab, task, turned)? else { continue };
         let what = |method| [("turned", turned.name()), ("method", method)];

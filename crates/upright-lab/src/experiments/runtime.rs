@@ -21,12 +21,14 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "run times of scores and searches as ratios",
     sets: FOUR,
     once: true,
+    many: true,
     run,
     show,
 };
 
-/// Inputs that are searched at a time.
+/// Inputs that are searched at a time, at most, and of how many that judge one is taken.
 const INPUTS: usize = 16;
+const ONE_OF: usize = 8;
 /// Interleaved repetitions, of which the middle one counts.
 const ROUNDS: usize = 3;
 
@@ -35,9 +37,10 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     lab.measure(task, &[("of", "searches")], |lab| searches(lab, task))
 }
 
-fn inputs(task: &Task) -> upright::Result<Batch<'static>> {
+fn inputs(lab: &Lab, task: &Task) -> upright::Result<Batch<'static>> {
     let test = task.test()?;
-    Ok(test.transformed.select(&(0..INPUTS.min(test.labels.len())).collect::<Vec<_>>()))
+    let count = (lab.scale.inputs / ONE_OF).clamp(1, INPUTS).min(test.labels.len());
+    Ok(test.transformed.select(&(0..count).collect::<Vec<_>>()))
 }
 
 fn seconds(c: &Canonicalizer, batch: &Batch) -> upright::Result<f64> {
@@ -65,7 +68,7 @@ fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {
     let parts: Vec<Part> = score::TABLE.iter().map(|row| Part::new(row.name)).collect();
     let filled = Filled::for_scores(task, &model, lab.scale.bank, &parts)?;
     let energy = filled.searching(&model, config.clone().with(Role::Score, Part::new("energy")))?;
-    let batch = inputs(task)?;
+    let batch = inputs(lab, task)?;
     let mut found = Found::of(&config);
     found.number("bank", filled.labels.len() as f64);
     for row in score::TABLE {
@@ -89,7 +92,7 @@ fn searches(lab: &Lab, task: &Task) -> upright::Result<Found> {
         .with(Role::Score, Part::new("energy"));
     let filled = Filled::of(task, &model, Some(500))?;
     let random = filled.searching(&model, config.clone())?;
-    let batch = inputs(task)?;
+    let batch = inputs(lab, task)?;
     let mut found = Found::of(&config);
     for row in search::TABLE.iter().filter(|row| row.name != "grid") {
         let own = random.with_part(Role::Search, Part::new(row.name))?;

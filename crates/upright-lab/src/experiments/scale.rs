@@ -50,6 +50,17 @@ pub(crate) const SCALES: &[Scale] = &[
     },
 ];
 
+/// The quick scale of experiments that fit or search many times over.
+const QUICK_OF_MANY: Scale = Scale {
+    name: "quick",
+    inputs: 30,
+    bank: Some(1000),
+    learns: Some((1000, 200)),
+    calibration: 100,
+    runs: 1,
+    tuning: Tuning { samples: 40, bank: 1000, first: 2, second: 2 },
+};
+
 impl Tuning {
     /// Less of everything, where every score is tuned.
     pub(crate) fn of_many(self) -> Self {
@@ -63,8 +74,12 @@ impl Tuning {
 }
 
 impl Scale {
-    /// The scale of a name.
-    pub(crate) fn of(name: &str) -> Result<&'static Scale, String> {
+    /// The scale of a name, for an experiment that fits or searches many times over or for
+    /// another.
+    pub(crate) fn of(name: &str, many: bool) -> Result<&'static Scale, String> {
+        if many && name == QUICK_OF_MANY.name {
+            return Ok(&QUICK_OF_MANY);
+        }
         SCALES.iter().find(|s| s.name == name).ok_or_else(|| {
             let known: Vec<&str> = SCALES.iter().map(|s| s.name).collect();
             format!("there is no scale `{name}`; there are {}", known.join(", "))

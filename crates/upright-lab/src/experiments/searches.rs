@@ -24,6 +24,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "every search over three energies, and the good ones at other budgets",
     sets: FOUR,
     once: true,
+    many: true,
     run,
     show,
 };

@@ -19,6 +19,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "answering transformed digits, ours against the paper's recipe",
     sets: &["mnist"],
     once: true,
+    many: false,
     run,
     show,
 };

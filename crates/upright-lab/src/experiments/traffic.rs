@@ -14,6 +14,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "ours, gated, where some of the inputs come transformed",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

@@ -23,6 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "retrained classifiers and learned energies",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

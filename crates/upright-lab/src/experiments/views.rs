@@ -15,6 +15,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "ours, always on: accuracy against views",
     sets: FOUR,
     once: false,
+    many: false,
     run,
     show,
 };

@@ -54,7 +54,7 @@ impl Examples {
             trained: settings.models.clone(),
             engine: "rten".into(),
         };
-        let task = Task::open(&settings.data, &folders, Scale::of("quick")?)?;
+        let task = Task::open(&settings.data, &folders, Scale::of("quick", false)?)?;
         let model = task.model(&[]).map_err(|e| e.to_string())?;
         if matches!(model.signal(), Signal::Strokes { .. }) {
             return Err("sketches are not trained on; give mnist, emnist or modelnet10".into());
