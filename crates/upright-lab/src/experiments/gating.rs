@@ -13,6 +13,7 @@ use super::main::{chosen, paper_config};
 use super::measure::traces;
 use super::page::{Page, Table, accuracy, with};
 use super::tasks::{FOUR, Task};
+use super::trained::by_energy;
 use super::{Experiment, Lab};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -29,7 +30,10 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const HELD: usize = 1000;
 /// Points of a curve that are kept.
 const POINTS: usize = 60;
-const METHODS: [(&str, &str); 2] = [("oodc", "OODC"), ("ours", "ours")];
+const METHODS: [(&str, &str); 3] =
+    [("oodc", "OODC"), (LEARNED, "OODC by a network's learned energy"), ("ours", "ours")];
+/// The paper's search led by a network trained for it, where there is one.
+const LEARNED: &str = "learned";
 /// Gates that are chosen on held-out inputs, with what they promise: points of upright accuracy
 /// that may be lost, or the share of upright inputs that may be searched.
 const GATES: [(&str, &str, f64); 4] = [
@@ -40,7 +44,8 @@ const GATES: [(&str, &str, f64); 4] = [
 ];
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
-    for (method, _) in METHODS {
+    let learned = task.energy("energy").map_err(|e| e.to_string())?.is_some();
+    for (method, _) in METHODS.into_iter().filter(|(method, _)| learned || *method != LEARNED) {
         lab.measure(task, &[("method", method)], |lab| one(lab, task, method))?;
     }
     if let Some(second) = task.retrained("augm").map_err(|e| e.to_string())? {
@@ -110,7 +115,15 @@ fn cases(c: &Canonicalizer, batch: &Batch, labels: &[u32]) -> upright::Result<Ve
 }
 
 fn one(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
-    let c = canonicalizer(lab, task, method)?;
+    let led = if method == LEARNED { by_energy(lab, task)? } else { None };
+    let (c, mut found) = match led {
+        Some(led) => led,
+        None => {
+            let c = canonicalizer(lab, task, method)?;
+            let found = Found::of(c.config());
+            (c, found)
+        }
+    };
     let (held, labels) = task.held.some(HELD.min(lab.scale.calibration)).load()?;
     let copies = task.copies(&held, 43)?;
     let held = [cases(&c, &held, &labels)?, cases(&c, &copies, &labels)?];
@@ -119,7 +132,6 @@ fn one(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
         [cases(&c, &test.upright, &test.labels)?, cases(&c, &test.transformed, &test.labels)?];
     let calibration = Calibration { upright: &held[0], transformed: &held[1] };
     let on_test = Calibration { upright: &judged[0], transformed: &judged[1] };
-    let mut found = Found::of(c.config());
     for (name, part) in
         [("plain", Part::new("always")), ("margin", Part::new("margin").number("margin", 0.1))]
     {

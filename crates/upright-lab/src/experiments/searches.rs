@@ -12,11 +12,10 @@ use upright::{Canonicalizer, Config, Part, Role, Share, Tap, search};
 
 use super::chart::{Curve, lines as drawn};
 use super::ledger::{Found, Line};
-use super::main::paper_config;
 use super::measure::traces;
 use super::page::{Page, Table, mean, number, with};
 use super::tasks::{FOUR, Task};
-use super::trained::led_by;
+use super::trained::by_energy;
 use super::{Experiment, Lab, paper};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -60,16 +59,11 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     Ok(())
 }
 
-/// A canonicalizer that searches every input by an energy.
+/// A canonicalizer that searches every input by an energy of the classifier's own numbers.
 fn searching(lab: &Lab, task: &Task, energy: &str) -> upright::Result<Canonicalizer> {
     let always = Part::new("always");
     if energy == "learned" {
         return lab.ours(task)?.c.with_part(Role::Gate, always);
-    }
-    if let Some(network) = task.energy("energy")?.filter(|_| energy == NETWORK) {
-        let model = task.model(&[])?;
-        let config = paper_config(lab, task, &model)?.with(Role::Score, Part::new("external"));
-        return led_by(network, model, config);
     }
     let score = match energy {
         "pc-knn" => Part::new("pc-knn").number("k", 1.0).word("metric", "cosine"),
@@ -101,12 +95,16 @@ fn found(c: &Canonicalizer, task: &Task, count: usize) -> upright::Result<(Vec<f
 }
 
 fn compared(lab: &Lab, task: &Task, energy: &str) -> upright::Result<Found> {
-    let c = searching(lab, task, energy)?.with_budget(BUDGET);
-    let network = task.energy("energy")?.filter(|_| energy == NETWORK);
-    let mut result = match network {
-        Some(network) => Found::of(&(c.config(), network.fingerprint())),
-        None => Found::of(c.config()),
+    let led = if energy == NETWORK { by_energy(lab, task)? } else { None };
+    let (c, mut result) = match led {
+        Some(led) => led,
+        None => {
+            let c = searching(lab, task, energy)?;
+            let result = Found::of(c.config());
+            (c, result)
+        }
     };
+    let c = c.with_budget(BUDGET);
     let inputs = lab.scale.inputs.min(INPUTS);
     let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
     for name in rows() {

@@ -158,8 +158,18 @@ fn by_network(lab: &Lab, task: &Task, how: &Learned, energy: Model) -> upright::
     Ok(found)
 }
 
+/// The paper's search led by the energy network of a task, where there is one, and the start of
+/// what is found with it.
+pub(super) fn by_energy(lab: &Lab, task: &Task) -> upright::Result<Option<(Canonicalizer, Found)>> {
+    let Some(network) = task.energy("energy")? else { return Ok(None) };
+    let model = task.model(&[])?;
+    let config = paper_config(lab, task, &model)?.with(Role::Score, Part::new("external"));
+    let found = Found::of(&(&config, network.fingerprint()));
+    Ok(Some((led_by(network, model, config)?, found)))
+}
+
 /// A canonicalizer whose score is the energy of a network; nothing of it is fitted.
-pub(super) fn led_by(
+fn led_by(
     energy: Model,
     model: Model,
     config: Config,
