@@ -53,7 +53,7 @@ pub(crate) const SCALES: &[Scale] = &[
 /// The quick scale of experiments that fit or search many times over.
 const QUICK_OF_MANY: Scale = Scale {
     name: "quick",
-    inputs: 30,
+    inputs: 20,
     bank: Some(1000),
     learns: Some((1000, 200)),
     calibration: 100,

@@ -204,9 +204,10 @@ impl Task {
         self.trained(how, &ModelOptions { energy: true, ..ModelOptions::default() })
     }
 
-    /// The same with a classifier of the paper's width, where one was trained.
-    pub(crate) fn wide(&self) -> Result<Option<Self>, String> {
-        let path = self.trained_at("wide");
+    /// The same with a classifier that was trained in another way but knows nothing of
+    /// transforms either, where there is one.
+    pub(crate) fn instead(&self, how: &str) -> Result<Option<Self>, String> {
+        let path = self.trained_at(how);
         let Origin::File(_, preprocess) = &self.origin else { return Ok(None) };
         if !path.exists() {
             return Ok(None);

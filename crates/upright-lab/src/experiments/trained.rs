@@ -169,11 +169,7 @@ pub(super) fn by_energy(lab: &Lab, task: &Task) -> upright::Result<Option<(Canon
 }
 
 /// A canonicalizer whose score is the energy of a network; nothing of it is fitted.
-fn led_by(
-    energy: Model,
-    model: Model,
-    config: Config,
-) -> upright::Result<Canonicalizer> {
+fn led_by(energy: Model, model: Model, config: Config) -> upright::Result<Canonicalizer> {
     let models = Models { first: model, second: None, external: Some(energy) };
     Canonicalizer::restore(models, config, FitReport::default(), &States::new())
 }

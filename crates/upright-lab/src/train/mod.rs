@@ -1,6 +1,6 @@
 //! `upright-lab train`: the embedded classifiers, trained on data that we make ourselves, and
 //! what the paper compares with, trained on real data: a learned energy, classifiers that
-//! have seen the transforms, and one of the paper's width that has not.
+//! have seen the transforms, and of two widths some that have not.
 
 #[cfg(feature = "train")]
 mod augmented;
@@ -55,6 +55,8 @@ pub(crate) enum Train {
     /// Where others take a sample and its copy, it takes two samples: each of --epochs is two
     /// passes.
     Wide(RealSettings),
+    /// The same at the classifier's own width, to compare with the wide one.
+    Narrow(RealSettings),
 }
 
 /// Settings of a training on real data.
@@ -121,6 +123,7 @@ impl Train {
             Train::Stn(settings) => stn::train(settings),
             Train::Equivariant(settings) => equivariant::train(settings),
             Train::Wide(settings) => wide::train(settings),
+            Train::Narrow(settings) => wide::narrow(settings),
         }
     }
 
