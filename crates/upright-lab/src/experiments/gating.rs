@@ -116,13 +116,12 @@ fn cases(c: &Canonicalizer, batch: &Batch, labels: &[u32]) -> upright::Result<Ve
 
 fn one(lab: &Lab, task: &Task, method: &str) -> upright::Result<Found> {
     let led = if method == LEARNED { by_energy(lab, task)? } else { None };
-    let (c, mut found) = match led {
-        Some(led) => led,
-        None => {
-            let c = canonicalizer(lab, task, method)?;
-            let found = Found::of(c.config());
-            (c, found)
-        }
+    let (c, mut found) = if let Some(led) = led {
+        led
+    } else {
+        let c = canonicalizer(lab, task, method)?;
+        let found = Found::of(c.config());
+        (c, found)
     };
     let (held, labels) = task.held.some(HELD.min(lab.scale.calibration)).load()?;
     let copies = task.copies(&held, 43)?;

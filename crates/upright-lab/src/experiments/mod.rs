@@ -28,6 +28,7 @@ mod runtime;
 mod scale;
 mod searches;
 mod sets;
+mod settings;
 mod speed;
 mod summary;
 mod tasks;

@@ -2,7 +2,7 @@
 //! affine map, the image is resampled under it, and the rest sees the result
 //! (Jaderberg et al. 2015, "Spatial Transformer Networks"). All of it learns from
 //! classes alone. Of clouds, a linear map is found that all points are multiplied by
-//! (Qi et al. 2017, "PointNet").
+//! (Qi et al. 2017, "`PointNet`").
 
 use burn::module::Module;
 use burn::nn::{Initializer, Linear, LinearConfig};
