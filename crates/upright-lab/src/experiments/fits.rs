@@ -52,10 +52,10 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The score of the logits alone, not tuned.
-    pub(crate) fn energy() -> Self {
+    /// A score with its defaults and what it reads.
+    pub(crate) fn untuned(score: &str, taps: Vec<Tap>) -> Self {
         let accuracy = (f64::NAN, f64::NAN);
-        Chosen { score: Part::new("energy"), search: None, taps: vec![], accuracy }
+        Chosen { score: Part::new(score), search: None, taps, accuracy }
     }
 }
 
