@@ -20,7 +20,7 @@ use super::measure::{Answers, always_and_gated, averaged, searched};
 use super::page::{Page, Table, accuracy, beside, mean, views, with};
 use super::scale::{Scale, Tuning};
 use super::tasks::{FOUR, KINDS, Task};
-use super::{Experiment, Lab, paper};
+use super::{Experiment, Lab, below, paper};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "main",
@@ -289,6 +289,11 @@ fn show(lines: &[Line], page: &mut Page) {
             page.text(&text);
         }
     });
+    let below = below::table(&lines.iter().collect::<Vec<_>>());
+    if !below.is_empty() {
+        page.heading("Below the paper's");
+        page.table(&below);
+    }
 }
 
 /// Transformed points of searches above the paper's, where a search with a classifier of the

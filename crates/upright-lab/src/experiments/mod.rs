@@ -7,6 +7,7 @@ use std::time::Instant;
 
 mod ablations;
 mod answers;
+mod below;
 mod chart;
 mod detectors;
 mod fits;
