@@ -87,6 +87,7 @@ pub(super) fn show(all: &All, page: &mut Page) {
         if let (Some(oodc), "mnist") = (oodc, set) {
             let text = "mnist: OODC reaches the paper's 89.8 ± 0.3 transformed".to_string();
             claims.push((oodc.1 >= 89.5, text, format!("{:.1}", oodc.1)));
+            claims.extend(within_its_error(all));
         }
     }
     page.table(&table);
@@ -105,6 +106,29 @@ pub(super) fn show(all: &All, page: &mut Page) {
          on where most inputs come transformed; retraining with the transforms where that is \
          possible at all.",
     );
+}
+
+/// Of MNIST: what comes within its error of the paper's OODC, and of the paper's code.
+fn within_its_error(all: &All) -> Vec<Claim> {
+    let (main, ablations) = (all("main"), all("ablations"));
+    let by_ours = with(&with(&main, "data", "mnist"), "method", "oodc-fisher");
+    let untuned = with(&with(&ablations, "data", "mnist"), "group", "design");
+    let untuned = with(&untuned, "choice", "sobol");
+    let claim = |own: &[&Line], number: f64, text: &str| {
+        let share = own.last()?.count(KINDS[1])?;
+        let (low, high) = share.interval();
+        let measured = format!("{:.1} ({low:.1}..{high:.1})", share.percent());
+        Some((high >= number, text.to_string(), measured))
+    };
+    let texts = [
+        "mnist: the same search by our score `pc-knn-fisher` comes within its error of 89.8",
+        "mnist: untuned `pc-knn` at 120 random views comes within its error of the 88.8 of the \
+         paper's code",
+    ];
+    [claim(&by_ours, 89.8, texts[0]), claim(&untuned, 88.8, texts[1])]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn difference(a: (f64, f64), b: (f64, f64)) -> String {
