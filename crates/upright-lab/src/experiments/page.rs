@@ -116,7 +116,8 @@ impl Page {
             words.dedup();
             words.join(", ")
         };
-        let inputs = first.found.counts.values().map(|s| s.of).max().unwrap_or(0);
+        let counts = lines.iter().flat_map(|l| l.found.counts.values());
+        let inputs = counts.map(|s| s.of).max().unwrap_or(0);
         let inputs =
             if inputs > 0 { format!(", at most {inputs} answers a count") } else { String::new() };
         let data = if first.word("data").is_empty() {

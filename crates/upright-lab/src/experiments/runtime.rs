@@ -1,8 +1,8 @@
 //! Run times as ratios: a whole search under each score relative to `energy`, each
 //! search relative to random search; and what scores store.
 //!
-//! Each is timed between two runs of what it is compared with, so that a busy
-//! machine slows all alike.
+//! Each is timed between two runs of what it is compared with, several times over; the quickest
+//! runs count, which other work has slowed least.
 
 use std::time::Instant;
 
@@ -29,8 +29,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 /// Inputs that are searched at a time, at most, and of how many that judge one is taken.
 const INPUTS: usize = 16;
 const ONE_OF: usize = 8;
-/// Interleaved repetitions, of which the middle one counts.
-const ROUNDS: usize = 3;
+/// Interleaved repetitions, of which the quickest count.
+const ROUNDS: usize = 5;
 
 fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     lab.measure(task, &[("of", "scores")], |lab| scores(lab, task))?;
@@ -49,17 +49,15 @@ fn seconds(c: &Canonicalizer, batch: &Batch) -> upright::Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The middle of some rounds' times relative to those of another.
+/// The quickest of some rounds relative to the quickest of another.
 fn relative(own: &Canonicalizer, other: &Canonicalizer, batch: &Batch) -> upright::Result<f64> {
     seconds(own, &batch.select(&[0]))?;
-    let mut ratios = Vec::new();
+    let (mut quickest, mut others) = (f64::INFINITY, seconds(other, batch)?);
     for _ in 0..ROUNDS {
-        let before = seconds(other, batch)?;
-        let middle = seconds(own, batch)?;
-        ratios.push(2.0 * middle / (before + seconds(other, batch)?));
+        quickest = quickest.min(seconds(own, batch)?);
+        others = others.min(seconds(other, batch)?);
     }
-    ratios.sort_by(f64::total_cmp);
-    Ok(ratios[ROUNDS / 2])
+    Ok(quickest / others)
 }
 
 fn scores(lab: &Lab, task: &Task) -> upright::Result<Found> {

@@ -186,8 +186,10 @@ pub(super) fn run<N: Network>(
     let seconds = before + begun.elapsed().as_secs_f64();
     let net = net.valid();
     let reached = lesson.reached(&net)?;
+    let small = if settings.small { " --small" } else { "" };
     let made_by = format!(
-        "upright-lab train {name} --data {} --seed {}: {} steps of {} images in {:.0} min",
+        "upright-lab train {}{small} --data {} --seed {}: {} steps of {} images in {:.0} min",
+        name.trim_end_matches("-small"),
         plan.data,
         plan.seed,
         plan.steps,
