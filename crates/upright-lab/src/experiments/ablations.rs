@@ -191,7 +191,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
     }
     for layer in LAYERS {
         for (name, reduce) in &POOLED[..2] {
-            let choice = format!("{layer}, {name}");
+            let choice = at_layer(layer, name);
             lab.measure(task, &[("group", "layer"), ("choice", &choice)], |lab| {
                 let model = task.model(&[Tap::new(layer).reduced(reduce(lab.seed))])?;
                 let pc_knn = Part::new("pc-knn").number("k", 1.0).word("metric", "cosine");
@@ -211,8 +211,7 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
             let score = material.score(&part, tap)?;
             let mut found = Found::of(&(&part, material.taps.get(tap)));
             for (kind, seen) in KINDS.iter().zip(&material.test) {
-                let energies = seen.energies(score.as_ref(), tap);
-                found.right(kind, &seen.right(&energies, 0..seen.len()), &seen.alone());
+                found.right(kind, &seen.right(score.as_ref(), tap), &seen.alone());
             }
             Ok(found)
         })?;
@@ -276,22 +275,37 @@ const GROUPS: [(&str, &str, &str); 8] = [
     ),
 ];
 
+/// The choices of a group, in the order in which they are shown.
+fn names(group: &str) -> Vec<String> {
+    let pooled = POOLED.iter().map(|(name, _)| *name);
+    match group {
+        "pooling" => pooled.map(String::from).collect(),
+        "layer" => {
+            let at = |layer| pooled.clone().take(2).map(move |name| at_layer(layer, name));
+            LAYERS.into_iter().flat_map(at).collect()
+        }
+        "tuned by" => Worth::ALL.iter().map(|worth| worth.name().into()).collect(),
+        _ => CHOICES.iter().filter(|c| c.group == group).map(|c| c.name.into()).collect(),
+    }
+}
+
+fn at_layer(layer: &str, pooled: &str) -> String {
+    format!("{layer}, {pooled}")
+}
+
 fn show(lines: &[Line], page: &mut Page) {
     page.text("Random search, 60 evaluations of `pc-knn-mix` where nothing else is said, always on, the input as it is no candidate; accuracy in percent.");
     page.by_set(lines, |page, set, own| {
         for (group, about, beside) in GROUPS {
             let own = with(own, "group", group);
-            let mut names: Vec<&str> = Vec::new();
-            for line in &own {
-                if !names.contains(&line.word("choice")) {
-                    names.push(line.word("choice"));
-                }
-            }
             let mut table = Table::new(&[about, "upright", "transformed"]);
-            for name in names {
-                let own = with(&own, "choice", name);
+            for name in names(group) {
+                let own = with(&own, "choice", &name);
+                if own.is_empty() {
+                    continue;
+                }
                 let [up, tr] = KINDS.map(|kind| accuracy(&own, kind));
-                table.row(vec![name.to_string(), up, tr]);
+                table.row(vec![name, up, tr]);
             }
             if !table.is_empty() {
                 page.table(&table);

@@ -58,8 +58,7 @@ fn one(lab: &Lab, material: &Material, name: &str) -> upright::Result<Found> {
             Err(e) => return Err(e),
         };
         for (kind, seen) in KINDS.iter().zip(&material.test) {
-            let energies = seen.energies(score.as_ref(), tap);
-            let right = seen.right(&energies, 0..seen.len());
+            let right = seen.right(score.as_ref(), tap);
             found.right(&format!("{setting} {kind}"), &right, &seen.alone());
         }
     }

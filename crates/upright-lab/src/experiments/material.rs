@@ -70,25 +70,33 @@ impl Seen {
         (0..self.len()).map(|i| self.labels[i * (VIEWS + 1)] == self.truth[i]).collect()
     }
 
-    /// Energies of everything that was seen, by a score that reads one tap.
-    pub(super) fn energies(&self, score: &dyn score::Score, tap: usize) -> Vec<f32> {
-        score.energy(&one_tap(&self.outputs, tap))
+    /// The same of some of the inputs.
+    fn some(&self, inputs: &[usize]) -> Self {
+        let rows: Vec<usize> =
+            inputs.iter().flat_map(|i| i * (VIEWS + 1)..(i + 1) * (VIEWS + 1)).collect();
+        Seen {
+            outputs: self.outputs.select(&rows),
+            labels: rows.iter().map(|&row| self.labels[row]).collect(),
+            truth: inputs.iter().map(|&i| self.truth[i]).collect(),
+        }
+    }
+
+    /// Energies of the inputs as they are, by a score that reads one tap.
+    fn raw(&self, score: &dyn score::Score, tap: usize) -> Vec<f32> {
+        let rows: Vec<usize> = (0..self.len()).map(|i| i * (VIEWS + 1)).collect();
+        score.energy(&one_tap(&self.outputs, tap).select(&rows))
     }
 
     /// Whether the view of lowest energy is right, the input as it is left out.
-    pub(super) fn right(&self, energies: &[f32], inputs: impl Iterator<Item = usize>) -> Vec<bool> {
+    pub(super) fn right(&self, score: &dyn score::Score, tap: usize) -> Vec<bool> {
+        let energies = score.energy(&one_tap(&self.outputs, tap));
         let right = |i: usize| {
             let first = i * (VIEWS + 1) + 1;
             let best = search::lowest(energies[first..first + VIEWS].iter().copied());
             self.labels[first + best.unwrap_or(0)] == self.truth[i]
         };
-        inputs.map(right).collect()
+        (0..self.len()).map(right).collect()
     }
-}
-
-/// The energies of the inputs as they are, among those of all that was seen.
-fn raw(energies: &[f32]) -> Vec<f32> {
-    energies.iter().copied().step_by(VIEWS + 1).collect()
 }
 
 /// Outputs as a score that reads one tap sees them.
@@ -215,16 +223,13 @@ impl Worth {
         }
     }
 
-    /// Its value in percent on some inputs; higher is better.
-    pub(super) fn of(self, seen: &[Seen; 2], energies: [&[f32]; 2], inputs: &[usize]) -> f64 {
+    /// Its value in percent on upright and transformed inputs, by a score that reads one tap;
+    /// higher is better.
+    fn of(self, seen: &[Seen; 2], score: &dyn score::Score, tap: usize) -> f64 {
         if self == Worth::Accuracy {
-            return Share::count(seen[1].right(energies[1], inputs.iter().copied())).percent();
+            return Share::count(seen[1].right(score, tap)).percent();
         }
-        let chosen = |kind: usize| -> Vec<f32> {
-            let all = raw(energies[kind]);
-            inputs.iter().filter_map(|&i| all.get(i).copied()).collect()
-        };
-        let (upright, transformed) = (chosen(0), chosen(1));
+        let [upright, transformed] = seen.each_ref().map(|seen| seen.raw(score, tap));
         let share = |hit: &mut dyn Iterator<Item = bool>| Share::count(hit).percent();
         match self {
             Worth::Auroc => {
@@ -260,18 +265,14 @@ impl Objective for Trials<'_> {
             knobs::part(point, SCORE).ok_or_else(|| Error::shape("point", "a score", "none"))?;
         let tap = tap(point);
         let score = self.material.score(&part, tap)?;
-        let seen = &self.material.tuning;
-        let energies = [0, 1].map(|kind| match (kind, self.worth) {
-            (0, Worth::Accuracy) => Vec::new(),
-            _ => seen[kind].energies(score.as_ref(), tap),
-        });
-        let inputs: Vec<usize> = (0..seen[1].len())
+        let inputs: Vec<usize> = (0..self.material.tuning[1].len())
             .filter(|i| match subset {
                 Subset::Part(part) => i % SIXTHS == part,
                 Subset::Full => true,
             })
             .collect();
-        let value = self.worth.of(seen, [&energies[0], &energies[1]], &inputs);
+        let seen = self.material.tuning.each_ref().map(|seen| seen.some(&inputs));
+        let value = self.worth.of(&seen, score.as_ref(), tap);
         match report(0, value) {
             ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(value),
         }
