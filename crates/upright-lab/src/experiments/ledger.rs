@@ -62,7 +62,7 @@ pub(crate) struct Line {
     /// `quick` or `full`.
     pub(crate) scale: String,
     pub(crate) seed: u64,
-    /// The commit of the sources, with `+` where files had changed since.
+    /// The commit of the sources, with `+` where one of them had changed since.
     pub(crate) commit: String,
     /// BLAKE3 of model and data, the first 16 digits.
     pub(crate) model: String,

@@ -284,7 +284,7 @@ fn summary(found: &Found) -> String {
     counts + &numbers
 }
 
-/// The commit that the sources lie at, with `+` where files have changed since.
+/// The commit that the sources lie at, with `+` where one of them has changed since.
 fn commit() -> String {
     let git = |words: &[&str]| {
         let folder = env!("CARGO_MANIFEST_DIR");
@@ -294,7 +294,9 @@ fn commit() -> String {
             .map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string())
     };
     let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".into() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let sources = [":/crates", ":/Cargo.lock"];
+    let status = ["status", "--porcelain", "--untracked-files=no", "--"];
+    let changed = git(&[&status[..], &sources].concat());
     if changed.is_none_or(|c| c.is_empty()) { head } else { head + "+" }
 }
 
