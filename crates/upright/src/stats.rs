@@ -49,16 +49,30 @@ impl Share {
     }
 
     fn wilson(&self, z: f64) -> (f64, f64) {
-        if self.of == 0 {
-            return (0.0, 1.0);
-        }
-        let n = self.of as f64;
-        let p = self.hits as f64 / n;
-        let shrink = 1.0 + z * z / n;
-        let centre = (p + z * z / (2.0 * n)) / shrink;
-        let half = z / shrink * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-        ((centre - half).max(0.0), (centre + half).min(1.0))
+        wilson(self.hits as f64, self.of as f64, z)
     }
+}
+
+/// The 95 % interval in percent of the mean of several shares, all of them of the same trials: that
+/// of one share of as many trials; [`Share::interval`] where there is one.
+#[doc(hidden)]
+pub fn mean_interval(shares: &[Share]) -> (f64, f64) {
+    let mean = |number: fn(&Share) -> usize| {
+        shares.iter().map(|s| number(s) as f64).sum::<f64>() / shares.len().max(1) as f64
+    };
+    let (low, high) = wilson(mean(|s| s.hits), mean(|s| s.of), Z);
+    (100.0 * low, 100.0 * high)
+}
+
+fn wilson(hits: f64, of: f64, z: f64) -> (f64, f64) {
+    if of <= 0.0 {
+        return (0.0, 1.0);
+    }
+    let p = hits / of;
+    let shrink = 1.0 + z * z / of;
+    let centre = (p + z * z / (2.0 * of)) / shrink;
+    let half = z / shrink * (p * (1.0 - p) / of + z * z / (4.0 * of * of)).sqrt();
+    ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
 impl std::fmt::Display for Share {
@@ -199,6 +213,17 @@ mod tests {
         let (low, high) = Share { hits: 8, of: 10 }.interval();
         assert!((low - 49.02).abs() < 0.01 && (high - 94.33).abs() < 0.01, "{low} {high}");
         assert_eq!(Share { hits: 0, of: 0 }.interval(), (0.0, 100.0));
+    }
+
+    /// 7 and 8 of 10 are 7.5 of 10: centre (0.75 + 0.19207) / 1.38415 = 0.68061, half-width
+    /// 1.416 sqrt(0.01875 + 0.0096036) = 0.23844.
+    #[test]
+    fn the_interval_of_a_mean_is_that_of_one_share_of_as_many_trials() {
+        let [a, b] = [7, 8].map(|hits| Share { hits, of: 10 });
+        assert_eq!(mean_interval(&[b, b]), b.interval());
+        let (low, high) = mean_interval(&[a, b]);
+        assert!((low - 44.22).abs() < 0.01 && (high - 91.90).abs() < 0.01, "{low} {high}");
+        assert_eq!(mean_interval(&[]), (0.0, 100.0));
     }
 
     /// With z = 1, none of 60 may be (1/120 + 1/120) / (1 + 1/60) = 1/61.

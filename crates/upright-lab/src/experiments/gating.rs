@@ -4,6 +4,7 @@
 
 use upright::gate::{self, Calibration, Case, Gate, Look};
 use upright::internal::gate::{Point, curve};
+use upright::internal::stats::{mean_interval, rounded};
 use upright::{Batch, Canonicalizer, Model, Part, Role, Share};
 
 use super::chart::{Curve, lines as drawn};
@@ -11,7 +12,7 @@ use super::fits::Filled;
 use super::ledger::{Found, Line};
 use super::main::{chosen, paper_config};
 use super::measure::traces;
-use super::page::{Page, Table, accuracy, with};
+use super::page::{Page, Table, accuracy, mean, with};
 use super::tasks::{FOUR, Task};
 use super::trained::by_energy;
 use super::{Experiment, Lab};
@@ -166,9 +167,11 @@ fn behind(gate: &dyn Gate, cases: &[Case]) -> [Share; 3] {
 
 fn show(lines: &[Line], page: &mut Page) {
     page.text(
-        "Curves: every threshold of the test itself, which nobody could choose. Tables: gates \
-         chosen on held-out inputs with what they promise, and what came of it on the test. A \
-         promise is kept with 90 % confidence; `lost` is what the test shows, in points.",
+        "Curves: every threshold, chosen with hindsight on the test. Tables: gates chosen on \
+         held-out inputs with what they promise, and what came of it on the test: *held* means \
+         that it shows no more than was promised, which is to be so in nine of ten fits. `lost` is \
+         what the test shows, in points. OODC is random search with refinement by the tuned score; \
+         its score was tuned on inputs among those that its gates are chosen on.",
     );
     page.by_set(lines, |page, set, own| {
         let mut curves = Vec::new();
@@ -210,22 +213,23 @@ fn promises(own: &[&Line]) -> Table {
         for (gate, setting, value) in GATES {
             let word = format!("{gate} {value}");
             let cell = |kind: &str, what: &str| accuracy(&own, &format!("{word} {kind} {what}"));
-            let sum = |what: &str| {
-                let all = own.iter().filter_map(|l| l.count(&format!("{word} upright {what}")));
-                all.fold(Share { hits: 0, of: 0 }, |a, b| Share {
-                    hits: a.hits + b.hits,
-                    of: a.of + b.of,
-                })
+            let shares = |what: &str| -> Vec<Share> {
+                own.iter().filter_map(|l| l.count(&format!("{word} upright {what}"))).collect()
             };
-            if own.is_empty() {
+            let percent = |what: &str| {
+                let percents: Vec<f64> = shares(what).iter().map(Share::percent).collect();
+                mean(&percents).map(|m| m.0)
+            };
+            let [Some(alone), Some(right), Some(searched)] =
+                ["alone", "right", "searched"].map(percent)
+            else {
                 continue;
-            }
-            let (alone, right, searched) = (sum("alone"), sum("right"), sum("searched"));
-            let lost = alone.percent() - right.percent();
+            };
+            let lost = alone - right;
             // What the test shows, and the least of it that its interval leaves possible.
             let (shown, least, most) = match setting {
-                "alpha" => (searched.percent(), searched.interval().0, 100.0 * value),
-                _ => (lost, alone.percent() - right.interval().1, value),
+                "alpha" => (searched, mean_interval(&shares("searched")).0, 100.0 * value),
+                _ => (lost, alone - mean_interval(&shares("right")).1, value),
             };
             let kept = if shown <= most {
                 "held"
@@ -241,7 +245,7 @@ fn promises(own: &[&Line]) -> Table {
             table.row(vec![
                 format!("{name}, `{gate}`"),
                 cell("upright", "right"),
-                format!("{lost:.1}"),
+                format!("{:.1}", rounded(lost, 1)),
                 cell("transformed", "right"),
                 cell("upright", "searched"),
                 cell("transformed", "searched"),

@@ -84,6 +84,11 @@ impl Line {
         self.found.numbers.get(name).copied()
     }
 
+    /// How many inputs it judged, of a kind; 0 of a line without counts.
+    pub(crate) fn inputs(&self) -> usize {
+        self.found.counts.values().map(|share| share.of).max().unwrap_or(0)
+    }
+
     /// Counts.
     pub(crate) fn count(&self, name: &str) -> Option<Share> {
         self.found.counts.get(name).copied()
@@ -144,8 +149,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// The lines to show: of each data set those of the largest scale, of each
-    /// measurement and seed the last.
+    /// The lines to show: of each data set those of the largest scale, of each measurement those
+    /// of the number of inputs that most seeds judged (the larger of equals), of each of these
+    /// seeds the last.
     pub(crate) fn shown(&self) -> Vec<Line> {
         let full = |data: &str| {
             self.lines.iter().any(|line| line.word("data") == data && line.scale == "full")
@@ -155,10 +161,24 @@ impl Ledger {
             if line.scale != "full" && full(line.word("data")) {
                 continue;
             }
-            let same = |other: &Line| other.what == line.what && other.seed == line.seed;
+            let same = |other: &Line| {
+                other.what == line.what
+                    && other.seed == line.seed
+                    && other.inputs() == line.inputs()
+            };
             shown.retain(|other| !same(other));
             shown.push(line.clone());
         }
+        let mut seeds: BTreeMap<(What, usize), usize> = BTreeMap::new();
+        for line in &shown {
+            *seeds.entry((line.what.clone(), line.inputs())).or_default() += 1;
+        }
+        let mut best: BTreeMap<What, (usize, usize)> = BTreeMap::new();
+        for ((what, inputs), seeds) in seeds {
+            let best = best.entry(what).or_default();
+            *best = (*best).max((seeds, inputs));
+        }
+        shown.retain(|line| best.get(&line.what).is_some_and(|(_, n)| *n == line.inputs()));
         shown
     }
 }
@@ -200,6 +220,25 @@ mod tests {
         assert_eq!(Ledger::open(folder.path(), "main").unwrap().lines.len(), 2);
         fs::write(&path, "{\n").unwrap();
         assert!(Ledger::open(folder.path(), "main").err().unwrap().contains("main.jsonl:1:"));
+    }
+
+    /// Runs of another number of inputs are not averaged with them.
+    #[test]
+    fn runs_on_as_many_inputs_as_most_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path(), "main").unwrap();
+        for (seed, of) in [(0, 500), (1, 90), (2, 90), (0, 60)] {
+            let mut line = line("ours", "full", seed);
+            line.seed = seed as u64;
+            line.found.counts.insert("upright".into(), Share { hits: seed, of });
+            ledger.add(line).unwrap();
+        }
+        let seeds = |ledger: &Ledger| ledger.shown().iter().map(|l| l.seed).collect::<Vec<_>>();
+        assert_eq!(seeds(&ledger), [1, 2]);
+        let mut more = line("ours", "full", 0);
+        more.found.counts.insert("upright".into(), Share { hits: 1, of: 90 });
+        ledger.add(more).unwrap();
+        assert_eq!(seeds(&ledger), [1, 2, 0]);
     }
 
     #[test]

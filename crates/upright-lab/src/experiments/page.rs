@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use upright::Share;
-use upright::internal::stats::rounded;
+use upright::internal::stats::{mean_interval, rounded};
 
 use super::ledger::Line;
 use super::tasks::{DIGITS, FOUR};
@@ -19,10 +19,20 @@ pub(crate) struct Page {
     experiment: &'static str,
 }
 
-/// A table with a row of titles; numbers are right-aligned.
+/// A table with a row of titles; columns of numbers are right-aligned.
 pub(crate) struct Table {
     titles: Vec<String>,
     rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Whether a column is of words: none of its cells, those left open aside, begins with a number.
+    fn words(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column)).filter(|c| *c != "–");
+        let number =
+            |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c));
+        column == 0 || (cells.clone().next().is_some() && !cells.any(number))
+    }
 }
 
 impl Table {
@@ -73,8 +83,9 @@ impl Page {
 
     pub(crate) fn table(&mut self, table: &Table) {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let rules: Vec<String> =
-            (0..table.titles.len()).map(|i| if i == 0 { "---" } else { "---:" }.into()).collect();
+        let rules: Vec<String> = (0..table.titles.len())
+            .map(|i| if table.words(i) { "---" } else { "---:" }.into())
+            .collect();
         self.text.push('\n');
         self.text += &line(&table.titles);
         self.text += &line(&rules);
@@ -116,10 +127,11 @@ impl Page {
             words.dedup();
             words.join(", ")
         };
-        let counts = lines.iter().flat_map(|l| l.found.counts.values());
-        let inputs = counts.map(|s| s.of).max().unwrap_or(0);
-        let inputs =
-            if inputs > 0 { format!(", at most {inputs} answers a count") } else { String::new() };
+        let inputs = match ends(lines.iter().map(|l| l.inputs()).filter(|n| *n > 0)) {
+            Some((least, most)) if least < most => format!(", {least} to {most} answers a count"),
+            Some((_, most)) => format!(", {most} answers a count"),
+            None => String::new(),
+        };
         let data = if first.word("data").is_empty() {
             String::new()
         } else {
@@ -141,6 +153,11 @@ impl Page {
     pub(crate) fn into_text(self) -> String {
         self.text
     }
+}
+
+/// The least and the most of some numbers.
+fn ends(numbers: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+    numbers.fold(None, |ends, n| ends.map_or(Some((n, n)), |(l, h)| Some((n.min(l), n.max(h)))))
 }
 
 const QUICK: &str = "*Lines of the scale `quick` are among these: few inputs, small banks. They \
@@ -167,12 +184,7 @@ pub(crate) fn accuracy(lines: &[&Line], name: &str) -> String {
     let shares: Vec<Share> = lines.iter().filter_map(|l| l.count(name)).collect();
     let percents: Vec<f64> = shares.iter().map(Share::percent).collect();
     let Some((mean, error)) = mean(&percents) else { return "–".into() };
-    let runs = shares.len().max(1);
-    let middle = Share {
-        hits: shares.iter().map(|s| s.hits).sum::<usize>() / runs,
-        of: shares.iter().map(|s| s.of).sum::<usize>() / runs,
-    };
-    let (low, high) = middle.interval();
+    let (low, high) = mean_interval(&shares);
     let error = error.map(|e| format!(" ±{e:.1}")).unwrap_or_default();
     format!("{mean:.1}{error} ({low:.1}..{high:.1})")
 }
@@ -233,9 +245,11 @@ mod tests {
     #[test]
     fn tables_are_markdown() {
         let mut page = Page::default();
-        let mut table = Table::new(&["", "a"]);
-        table.row(vec!["x".into(), "1".into()]);
+        let mut table = Table::new(&["", "a", "b", "c"]);
+        table.row(["x", "1", "–", "yes"].map(String::from).into());
+        table.row(["y", "–", "–", "–"].map(String::from).into());
         page.table(&table);
-        assert_eq!(page.into_text(), "\n|  | a |\n| --- | ---: |\n| x | 1 |\n");
+        let lines = ["|  | a | b | c |", "| --- | ---: | ---: | --- |", "| x | 1 | – | yes |"];
+        assert_eq!(page.into_text(), format!("\n{}\n| y | – | – | – |\n", lines.join("\n")));
     }
 }

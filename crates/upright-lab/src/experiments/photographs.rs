@@ -219,7 +219,7 @@ const METHODS: [(&str, &str, &str); 11] = [
     ("undone", "undone", "the true turn undone"),
     ("undone", "edges", "the same, edges continued outward"),
     ("undone", "cropped", "the same, but of the cropped square alone"),
-    ("undone", "quarter", "undone but for less than an eighth of a turn"),
+    ("undone", "quarter", "turned back to the nearest quarter"),
     ("views", "tta", "TTA, 16 angles (4 quarters)"),
     ("views", "energy", "Energy, 17 angles (4 quarters)"),
     ("views", "knn-mix", "kNN Mix, 17 angles (4 quarters)"),

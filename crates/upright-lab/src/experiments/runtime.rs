@@ -102,7 +102,8 @@ fn searches(lab: &Lab, task: &Task) -> upright::Result<Found> {
 fn show(lines: &[Line], page: &mut Page) {
     page.text(
         "A whole search, classifier included, in one interleaved run on a CPU; the paper's ratios \
-         (its GPU) in brackets. `follow` and `rivals` have nothing proposed here.",
+         (its GPU) in brackets. What `energy` and `random` show relative to themselves is what \
+         the timing leaves to chance. `follow` and `rivals` have nothing proposed here.",
     );
     let lines: Vec<&Line> = lines.iter().collect();
     let ratio = |set: &str, of: &str, name: &str, beside: Option<f64>| {

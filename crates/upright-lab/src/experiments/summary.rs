@@ -38,6 +38,13 @@ fn lost(lines: &[&Line]) -> Option<f64> {
     mean(&values).map(|m| rounded(m.0, 1))
 }
 
+/// Points gained over the bare classifier on the same inputs, mean over runs.
+fn gained(lines: &[&Line], count: &str) -> Option<f64> {
+    let values: Vec<f64> =
+        lines.iter().filter_map(|l| Some(l.found.paired.get(count)?.gain())).collect();
+    mean(&values).map(|m| m.0)
+}
+
 /// Lines of all experiments, by name.
 pub(super) type All<'a> = dyn Fn(&str) -> Vec<&'a Line> + 'a;
 
@@ -51,13 +58,18 @@ pub(super) fn show(all: &All, page: &mut Page) {
     page.warn(main.iter().copied());
     page.text(
         "Upright / transformed accuracy in percent; *views* are network runs per input of ours, \
-         gated. OODC is the paper's recipe in this program, beside it what the paper has.",
+         gated. OODC is the paper's recipe in this program, always on, beside it what the paper has, \
+         and OODC behind the gate that ours has, which loses at most one point upright (*gating*: \
+         on fewer of the inputs). Numbers in claims are aims that were set before they were \
+         measured; those of this size may hold by chance where intervals say so.",
     );
+    let gating = all("gating");
     let mut table = Table::new(&[
         "",
         "Vanilla",
         "OODC",
         "the paper's OODC",
+        "OODC, gated",
         "ours, always on",
         "ours, gated",
         "views",
@@ -74,11 +86,22 @@ pub(super) fn show(all: &All, page: &mut Page) {
         }
         let views = used.map(|v| v.map_or_else(|| "–".into(), |v| format!("{v:.1}"))).join(" / ");
         let paper = paper::main(set, "oodc");
-        let cells = [vanilla, oodc, paper, always, gated].map(beside);
+        let behind = with(&gating, "data", set);
+        let [oodc_gated, ours_gated] = ["oodc", "ours"].map(|method| behind_gate(&behind, method));
+        let cells = [vanilla, oodc, paper, oodc_gated, always, gated].map(beside);
         table.row(std::iter::once(set.to_string()).chain(cells).chain([views]).collect());
         if let (Some(oodc), Some(gated)) = (oodc, gated) {
-            let text = format!("{set}: ours, gated, is above OODC, upright and transformed");
+            let text =
+                format!("{set}: ours, gated, is above OODC, always on, upright and transformed");
             claims.push((gated.0 > oodc.0 && gated.1 > oodc.1, text, difference(gated, oodc)));
+        }
+        if let (Some(oodc), Some(ours)) = (oodc_gated, ours_gated) {
+            let text = format!(
+                "{set}: behind the same gate, on the same inputs, ours is above OODC transformed and \
+                 at most half a point below it upright"
+            );
+            let holds = ours.1 > oodc.1 && ours.0 >= oodc.0 - 0.5;
+            claims.push((holds, text, difference(ours, oodc)));
         }
         if let Some(lost) = lost(&with(&own, "method", "gated")) {
             let text = format!("{set}: ours, gated, loses at most one point upright");
@@ -103,9 +126,17 @@ pub(super) fn show(all: &All, page: &mut Page) {
     page.table(&table);
     page.text(
         "What we recommend: the default, gated, where nothing else is known of the traffic; always \
-         on where most inputs come transformed; retraining with the transforms where that is \
-         possible at all.",
+         on where most inputs come transformed. Where the classifier can be retrained with the \
+         transforms for as long as the paper does, that is the better way: its retrained networks \
+         are above all that searches; ours, trained for an hour on two cores, are not (*trained*).",
     );
+}
+
+/// Upright and transformed accuracy behind the gate that may lose one point.
+fn behind_gate(lines: &[&Line], method: &str) -> Option<(f64, f64)> {
+    let own = with(lines, "method", method);
+    let of = |kind: &str| percent(&own, &format!("best-mix 1 {kind} right"));
+    Some((of(KINDS[0])?, of(KINDS[1])?))
 }
 
 /// Of MNIST: what comes within its error of the paper's OODC, and of the paper's code.
@@ -121,9 +152,9 @@ fn within_its_error(all: &All) -> Vec<Claim> {
         Some((high >= number, text.to_string(), measured))
     };
     let texts = [
-        "mnist: the same search by our score `pc-knn-fisher` comes within its error of 89.8",
-        "mnist: untuned `pc-knn` at 120 random views comes within its error of the 88.8 of the \
-         paper's code",
+        "mnist: the same search by our score `pc-knn-fisher` is not below 89.8 beyond its error",
+        "mnist: untuned `pc-knn` at 120 random views is not below the 88.8 of the paper's code \
+         beyond its error",
     ];
     [claim(&by_ours, 89.8, texts[0]), claim(&untuned, 88.8, texts[1])]
         .into_iter()
@@ -164,7 +195,8 @@ fn fresh(all: &All) -> Vec<Claim> {
         };
         let (vanilla, gated) = (of("vanilla")?, of("gated")?);
         let text = format!(
-            "{set}: the same on inputs and poses that nothing was chosen by, and it gains transformed"
+            "{set}: ours, gated, on {}: loses at most one point upright, and gains transformed",
+            if ["mnist", "emnist"].contains(set) { "other inputs" } else { "other poses" }
         );
         let lost = rounded(vanilla.0 - gated.0, 1);
         Some((lost <= 1.0 && gated.1 > vanilla.1, text, difference(gated, vanilla)))
@@ -175,9 +207,9 @@ fn fresh(all: &All) -> Vec<Claim> {
 fn traffic(all: &All) -> Vec<Claim> {
     let lines = with(&all("traffic"), "transformed", "10");
     let claim = |set: &&str| {
-        let runs = rounded(value(&with(&lines, "data", set), "evaluations")?, 2);
+        let runs = value(&with(&lines, "data", set), "evaluations")?;
         let text = format!("{set}: at most 2 network runs per input where 10 % come transformed");
-        Some((runs <= 2.0, text, format!("{runs:.2}")))
+        Some((runs <= 2.0, text, format!("{runs:.3}")))
     };
     FOUR.iter().filter_map(claim).collect()
 }
@@ -187,16 +219,17 @@ fn turned(all: &All) -> Vec<Claim> {
     let lines = all(PHOTOGRAPHS);
     let claim = |name: &str| {
         let own = with(&lines, "turned", name);
-        let ours = percent(&with(&own, "method", "ours"), "gated transformed")?;
+        let ours = gained(&with(&own, "method", "ours"), "gated transformed")?;
         let views = with(&own, "method", "views");
         let best = ["tta", "energy", "knn-mix", "pc-knn-mix"]
             .iter()
-            .filter_map(|method| percent(&views, &format!("{method} transformed")))
+            .filter_map(|method| gained(&views, &format!("{method} transformed")))
             .reduce(f64::max)?;
         let text = format!(
-            "photographs, {name}: ours, gated, is above TTA, energy and both kNN Mixes on turned ones"
+            "photographs, {name}: ours, gated, gains no less over the bare classifier on turned ones \
+             than the best of TTA, energy and both kNN Mixes"
         );
-        Some((ours > best, text, format!("{ours:.1} against {best:.1}")))
+        Some((ours >= best, text, format!("{ours:+.1} against {best:+.1}")))
     };
     let beside = ["quarters", "corners", "grey", "inner", "within"];
     let beside = beside.into_iter().filter_map(claim);

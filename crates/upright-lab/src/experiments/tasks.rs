@@ -17,6 +17,9 @@ use super::sets::{self, Parts};
 /// Seed of the poses of transformed test inputs; nothing else uses it.
 const TEST: u64 = 44;
 
+/// Inputs that judge at most where defaults are chosen in sight of results, of each data set.
+const LOOKED: usize = 2000;
+
 /// Inputs to judge by.
 pub(crate) struct Test {
     pub(crate) upright: Batch<'static>,
@@ -165,11 +168,11 @@ impl Task {
         Ok(self.test.get_or_init(|| unreachable!("it was set above")))
     }
 
-    /// Inputs that no other test has: rows that it leaves, where there are enough, or else the same
-    /// rows, each `times` under poses of their own.
+    /// Inputs that no other test has: rows that others leave, at most so many, or where they leave
+    /// none the same rows; each `times` under poses of their own.
     pub(crate) fn fresh(&self, most: usize, times: u64, seed: u64) -> upright::Result<Test> {
-        let left = self.judged.without(&self.judged(most));
-        let rows = if left.len() >= most { left.some(most) } else { self.judged(most) };
+        let left = self.judged.without(&self.judged(LOOKED));
+        let rows = if left.is_empty() { self.judged(most) } else { left.some(most) };
         let (batch, labels) = rows.load()?;
         let mut upright = Batch::new(batch.signal(), Vec::new())?;
         let mut transformed = Batch::new(batch.signal(), Vec::new())?;

@@ -16,7 +16,7 @@ use super::main::{alone, judged, paper_config};
 use super::measure::searched;
 use super::page::{Page, Table, accuracy, beside, views, with};
 use super::tasks::{FOUR, KINDS, Task};
-use super::{Experiment, Lab, paper};
+use super::{Experiment, Lab, below, paper};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "trained",
@@ -198,4 +198,9 @@ fn show(lines: &[Line], page: &mut Page) {
         }
         page.table(&table);
     });
+    let below = below::table(&lines.iter().collect::<Vec<_>>(), below::TRAINED);
+    if !below.is_empty() {
+        page.heading("Below the paper's");
+        page.table(&below);
+    }
 }
