@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use upright::internal::stats::mean_interval;
 use upright::{Canonicalizer, Config, Part, Role, Share, Tap, search};
 
 use super::chart::{Curve, lines as drawn};
@@ -185,6 +186,9 @@ fn show(lines: &[Line], page: &mut Page) {
     page.by_set(lines, |page, set, own| {
         page.table(&at_sixty(own, set));
         page.text(&inputs(own));
+        if let Some(text) = below(own, set) {
+            page.text(&text);
+        }
         let chosen = settings::table(own, set);
         if !chosen.is_empty() {
             page.table(&chosen);
@@ -236,20 +240,52 @@ fn inputs(own: &[&Line]) -> String {
     )
 }
 
+/// Lines of the energies that make a mean.
+fn counted<'a>(own: &[&'a Line]) -> Vec<&'a Line> {
+    let trained = !with(own, "energy", NETWORK).is_empty();
+    let spare = if trained { "learned" } else { NETWORK };
+    own.iter().filter(|l| l.word("energy") != spare).copied().collect()
+}
+
+/// Mean accuracy of a search over energies, and the interval that the inputs leave, which are
+/// the same by each.
+fn over_energies(counted: &[&Line], name: &str) -> Option<(f64, (f64, f64))> {
+    let shares: Vec<Share> = counted.iter().filter_map(|l| l.count(name)).collect();
+    Some((percents(counted, name)?, mean_interval(&shares)))
+}
+
+/// Says which searches are below the paper's beyond their error, where the energies are its own.
+fn below(own: &[&Line], set: &str) -> Option<String> {
+    if with(own, "energy", NETWORK).is_empty() {
+        return None;
+    }
+    let counted = counted(own);
+    let low = |name: &&str| {
+        let (over, paper) = (over_energies(&counted, name), paper::search(set, name));
+        over.zip(paper).is_some_and(|((_, (_, high)), (accuracy, _))| high < accuracy)
+    };
+    let names: Vec<String> = rows().filter(low).map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "Below the paper's beyond their error, with our settings instead of chosen ones: {}.",
+            names.join(", ")
+        )
+    })
+}
+
 fn at_sixty(own: &[&Line], set: &str) -> Table {
     let mut titles = vec!["60 evaluations", "mean accuracy", "mean Err"];
     titles.extend(ENERGIES.iter().map(|(_, name)| *name));
     titles.push("the paper's");
     let mut table = Table::new(&titles);
-    let trained = !with(own, "energy", NETWORK).is_empty();
-    let spare = if trained { "learned" } else { NETWORK };
-    let counted: Vec<&Line> = own.iter().filter(|l| l.word("energy") != spare).copied().collect();
+    let counted = counted(own);
     for name in rows() {
         let by: Vec<Option<f64>> =
             ENERGIES.iter().map(|(e, _)| percents(&with(own, "energy", e), name)).collect();
-        let Some(accuracy) = percents(&counted, name) else { continue };
+        let Some((accuracy, (low, high))) = over_energies(&counted, name) else { continue };
         let error = number(&counted, &format!("{name} err"), 2);
-        let mut row = vec![format!("`{name}`"), format!("{accuracy:.1}"), error];
+        let accuracy = format!("{accuracy:.1} ({low:.1}..{high:.1})");
+        let mut row = vec![format!("`{name}`"), accuracy, error];
         row.extend(by.iter().map(|v| v.map_or_else(|| "–".into(), |v| format!("{v:.1}"))));
         let beside = paper::search(set, name);
         row.push(beside.map_or_else(|| "–".into(), |(a, e)| format!("{a:.1} / {e:.2}")));
