@@ -70,6 +70,7 @@ fn why(set: &str, method: &str) -> &'static str {
 pub(super) fn table(lines: &[&Line], methods: &Methods) -> Table {
     let mut table =
         Table::new(&["below the paper's", "upright", "transformed", "the paper's", "why"]);
+    let mut last = "";
     for set in FOUR {
         let own = with(lines, "data", set);
         for &(method, name) in methods {
@@ -84,7 +85,9 @@ pub(super) fn table(lines: &[&Line], methods: &Methods) -> Table {
                 row.push(if low { accuracy(&own, kind) } else { "–".into() });
             }
             row.push(format!("{:.1} / {:.1}", paper.0, paper.1));
-            row.push(why(set, method).into());
+            let why = why(set, method);
+            row.push(if why == last { "likewise".into() } else { why.into() });
+            last = why;
             table.row(row);
         }
     }

@@ -80,7 +80,7 @@ fn show(lines: &[Line], page: &mut Page) {
         page.table(&table);
         let seconds = own.iter().filter_map(|l| l.number("fit seconds"));
         page.text(&format!(
-            "The quickest fit took {:.0} s on two cores that had other work, too; {} MB.",
+            "The quickest fit took {:.0} s beside other work; {} MB.",
             seconds.fold(f64::INFINITY, f64::min),
             number(&own, "artifact megabytes", 1)
         ));

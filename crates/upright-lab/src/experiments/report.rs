@@ -43,7 +43,7 @@ Made by `upright-lab report` from the lines in `results/`; every number can be w
 from the counts there. Accuracies are means over runs with other seeds, ± 1.96 standard errors \
 where there are several, and in brackets the 95 % interval that the number of inputs leaves. \
 Views are network runs per input, the input as it is included where it is looked at. Runs differ \
-in what is fitted and in what chance draws, not in the test inputs but in *fresh*; which seeds \
+in what is fitted and in what chance draws but, *fresh* aside, not in the test inputs; which seeds \
 they have has no meaning. Where runs judged different numbers of inputs, those on as many as most \
 are shown. Defaults were chosen while looking at some of these results.
 ";
