@@ -40,8 +40,9 @@ fn run(lab: &mut Lab, task: &Task) -> Result<(), String> {
             lab.measure(task, &what("undone"), |_| undone(task, &test))?;
         }
         lab.measure(task, &what("views"), |lab| by_views(lab, task, &test))?;
-        // One run tells what a part is worth.
-        let count = if lab.first() { LEFT.len() } else { 1 };
+        // One run tells what a part is worth; a quick one tells it of quarter turns alone.
+        let tells = lab.first() && (turned == Turned::Quarters || !lab.scale.is_quick());
+        let count = if tells { LEFT.len() } else { 1 };
         for left in &LEFT[..count] {
             lab.measure(task, &what(left.name), |lab| ours(lab, task, &test, left))?;
         }

@@ -74,6 +74,11 @@ impl Tuning {
 }
 
 impl Scale {
+    /// Whether it only shows that everything works.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.name == QUICK_OF_MANY.name
+    }
+
     /// The scale of a name, for an experiment that fits or searches many times over or for
     /// another.
     pub(crate) fn of(name: &str, many: bool) -> Result<&'static Scale, String> {

@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use upright::internal::canonicalizer::transformed_copies;
+use upright::internal::onnx::Graph;
 use upright::{
     Batch, Dataset, Model, ModelOptions, Overrides, Resample, Samples, SpaceConfig, Tap, samples,
 };
@@ -239,6 +240,12 @@ impl Task {
         self.trained.join(format!("{stem}-{how}.onnx"))
     }
 
+    /// The steps and minutes that what was trained in another way tells of its training.
+    pub(crate) fn course(&self, how: &str) -> upright::Result<Option<(f64, f64)>> {
+        let told = Graph::load(&self.trained_at(how))?.metadata();
+        Ok(told.get("made_by").and_then(|made_by| course(made_by)))
+    }
+
     fn trained(&self, how: &str, options: &ModelOptions) -> upright::Result<Option<Model>> {
         let path = self.trained_at(how);
         if !path.exists() {
@@ -265,6 +272,15 @@ impl Task {
         transformed_copies(batch, &self.space.build()?, &Resample::default(), seed)
     }
 }
+
+/// Steps and minutes of `...: 2682 steps of 128 images in 45 min`, as `train` has it.
+fn course(made_by: &str) -> Option<(f64, f64)> {
+    let (_, told) = made_by.rsplit_once(": ")?;
+    let (steps, rest) = told.split_once(" steps of ")?;
+    let (_, minutes) = rest.strip_suffix(" min")?.rsplit_once(" in ")?;
+    Some((steps.parse().ok()?, minutes.parse().ok()?))
+}
+
 fn digits(scale: &Scale, folders: &Folders) -> Result<Task, String> {
     let made = |count: usize, seed: u64| -> Result<Samples<'static>, String> {
         samples::digits(count, seed).map_err(|e| e.to_string())
@@ -296,4 +312,17 @@ fn hash(files: &[PathBuf]) -> Result<String, String> {
         hasher.update(&bytes);
     }
     Ok(short(&hasher.finalize()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_tells_how_long_it_was_trained() {
+        let told = "upright-lab train energy --small --data mnist --seed 1: 949 steps of 128 \
+                    images in 8 min";
+        assert_eq!(course(told), Some((949.0, 8.0)));
+        assert_eq!(course("another program: many steps"), None);
+    }
 }
