@@ -22,7 +22,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "what a threshold trades, and whether promises hold",
     sets: FOUR,
     once: true,
-    many: false,
+    many: true,
     run,
     show,
 };
