@@ -242,7 +242,7 @@ impl Task {
 
     /// The steps and minutes that what was trained in another way tells of its training.
     pub(crate) fn course(&self, how: &str) -> upright::Result<Option<(f64, f64)>> {
-        let told = Graph::load(&self.trained_at(how))?.metadata();
+        let told = Graph::load(self.trained_at(how))?.metadata();
         Ok(told.get("made_by").and_then(|made_by| course(made_by)))
     }
 
